@@ -1,0 +1,1 @@
+"""The robustness testbed's engine: data, noise, separation, evaluation, store, metrics and results."""

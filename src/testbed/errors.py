@@ -1,0 +1,48 @@
+"""What can go wrong for a user, one family: each error is a sentence that says what, which value, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TestbedError(Exception):
+    """The user has to change something; the command line prints the message alone and exits with `exit_code`."""
+
+    __test__ = False  # pytest would otherwise take the name for a test class
+    exit_code = 2
+
+
+class DefinitionError(TestbedError):
+    """A model, setting, data set or metric is defined in a way that cannot work."""
+
+
+class UnknownNameError(TestbedError):
+    """A name that nothing is registered under."""
+
+
+class DataError(TestbedError):
+    """A data set is missing, damaged, or not what was declared."""
+
+
+class DeviceError(TestbedError):
+    """A device was asked for that is not there."""
+
+
+class ShapeError(TestbedError):
+    """An array has another shape than the caller promised."""
+
+
+class StoreError(TestbedError):
+    """The database cannot be opened, read or written."""
+
+    exit_code = 3
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`Did you mean a, b or c?` for the known names nearest to `name`; an empty string where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    if not near:
+        return ""
+    listed = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} or {near[-1]}"
+    return f"Did you mean {listed}?"

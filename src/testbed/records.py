@@ -1,0 +1,216 @@
+"""Frozen values that cross borders between modules, processes and the store: plain data, checked when built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.errors import DataError, DefinitionError
+
+Norm = Literal["linf", "l2", "l1"]
+NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """How a setting departs from its clean parent; metrics and figures join on it, nobody parses names.
+
+    Args:
+        family: kind of shift, e.g. 'uniform-linf' or 'common-corruption'.
+        name: the shift within its family, e.g. 'mscr', 'noise', 'fog'.
+        severity: 1 to 5 where the family has severities.
+        norm: 'linf', 'l2' or 'l1' where the shift is measured in a norm.
+        epsilon: radius in [0, 1] pixel units; None until a separation decides it, or where there is none.
+        clean_eval_setting: name of the clean parent.
+    """
+
+    family: str
+    name: str
+    clean_eval_setting: str
+    severity: int | None = None
+    norm: Norm | None = None
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.severity is not None and self.severity not in range(1, 6):
+            raise DefinitionError(f"Shift '{self.name}' has severity {self.severity}. Severities go from 1 to 5.")
+        if self.norm is not None and self.norm not in NORMS:
+            raise DefinitionError(f"Shift '{self.name}' has norm '{self.norm}'. Use one of {', '.join(NORMS)}.")
+        if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
+            raise DefinitionError(f"Shift '{self.name}' has epsilon {self.epsilon}. It must be 0 or a positive number.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """One split of a data set as it lies on disk or in memory, before any transform.
+
+    Args:
+        dataset: name of the data set.
+        split: name of the split, e.g. 'test'.
+        items: an array of samples [n, H, W], [n, H, W, C] (uint8, or float in [0, 1]) or [n, D] (float, any range),
+            or one image file per sample.
+        targets: [n] int32 class indices into `class_names`.
+        sample_ids: n distinct names: a path relative to the data set's root, or `test/17`.
+        class_names: names of the classes in the order of the model's outputs.
+        fingerprint: of the pixels, or of the manifest of files, with targets and class names.
+        color_mode: 'L' (one channel) or 'RGB' for images; None for rows of numbers.
+    """
+
+    dataset: str
+    split: str
+    items: NDArray[Any] | Sequence[Path]
+    targets: IntArray
+    sample_ids: tuple[str, ...]
+    class_names: tuple[str, ...]
+    fingerprint: str
+    color_mode: Literal["L", "RGB"] | None = "RGB"
+
+    def __post_init__(self) -> None:
+        counts = {len(self.items), len(self.targets), len(self.sample_ids)}
+        if len(counts) != 1:
+            raise DataError(
+                f"Data set '{self.dataset}' ({self.split}) has {len(self.items)} samples, {len(self.targets)} targets "
+                f"and {len(self.sample_ids)} sample ids. The three must be equal."
+            )
+        if len(self) and not 0 <= int(self.targets.min()) <= int(self.targets.max()) < len(self.class_names):
+            raise DataError(
+                f"Data set '{self.dataset}' ({self.split}) has targets from {self.targets.min()} to "
+                f"{self.targets.max()} but {len(self.class_names)} classes. Targets count from 0."
+            )
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Separation:
+    """The smallest distance between two points of different class, and the pair that attains it.
+
+    Args:
+        norm: 'linf', 'l2' or 'l1'.
+        min_distance: in [0, 1] pixel units (units of the data for rows of numbers).
+        pair: positions of the two points in the searched points, smaller first; the first such pair.
+        num_points: how many points were searched.
+    """
+
+    norm: Norm
+    min_distance: float
+    pair: tuple[int, int]
+    num_points: int
+
+    @property
+    def epsilon_min(self) -> float:
+        """Half the minimal class separation (Siedel et al. 2022, eq. 1)."""
+        return self.min_distance / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricValue:
+    """A number with its sample count and 95 % interval; percent unless the metric says otherwise.
+
+    `value` is None where the metric is undefined, and `reason` then says why.
+    """
+
+    name: str
+    value: float | None
+    n: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    method: str = ""
+    reason: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelVersion:
+    """A model as the store knows it: a name, and the fingerprint that identifies what stands behind it."""
+
+    name: str
+    label_space: str
+    fingerprint: str
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetVersion:
+    """A data set's targets and sample ids, stored once however many settings use it."""
+
+    name: str
+    split: str
+    fingerprint: str
+    targets: IntArray
+    sample_ids: tuple[str, ...]
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingVersion:
+    """An evaluation setting as the store knows it: its definition, its shift, and the samples it uses."""
+
+    name: str
+    fingerprint: str
+    dataset_fingerprint: str
+    spec: Mapping[str, Any]
+    shift: Shift | None = None
+    sample_indices: IntArray | None = None  # positions in the data set, where the setting takes a subset
+    class_sublist: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationKey:
+    """What makes an evaluation the same evaluation: definitions, seeds and numerics, never a machine or a moment."""
+
+    model_fingerprint: str
+    setting_fingerprint: str
+    fit_seed: int
+    noise_seed: int
+    numerics: Mapping[str, Any]  # dtype, precision flags, device class, batch size, threads
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardRange:
+    """A planned piece of an evaluation: samples `start` to `stop` of the setting, in one draw of the noise."""
+
+    draw: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A finished piece of an evaluation, its logits in their final encoding.
+
+    Args:
+        where: the piece of the evaluation this is.
+        predictions: [count] int32, class with the largest logit over the setting's classes; -1 for a non-finite row.
+        target_ranks: [count] int32, classes with a larger logit plus equal ones of lower index; the number of classes
+            for a non-finite row.
+        payload: encoded logits, see `testbed.codec`.
+        codec: name of the encoding.
+        num_outputs: width of the logits.
+        sha256: hex digest of `payload`.
+        num_nonfinite: rows with a NaN or infinite logit.
+        batch_size: largest batch that was used.
+        seconds: time in the classifier.
+        worker: name of the worker, for provenance.
+    """
+
+    where: ShardRange
+    predictions: IntArray
+    target_ranks: IntArray
+    payload: bytes
+    codec: str
+    num_outputs: int
+    sha256: str
+    num_nonfinite: int
+    batch_size: int
+    seconds: float
+    worker: str
