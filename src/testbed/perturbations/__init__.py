@@ -1,0 +1,1 @@
+"""Changes made to images: noise, corruptions, attacks."""

@@ -1,0 +1,157 @@
+"""Random noise of a bounded or a typical size: uniform in an L_p ball, and Gaussian."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from testbed.errors import DataError, DefinitionError, ShapeError
+from testbed.randomness import SampleKeys
+from testbed.records import NORMS, Norm
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Boundary = Literal["truncate", "clip", "none"]
+
+_RESIZE_ROUNDING = 1e-6  # an interpolation's weights add up to 1 only so far
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformNoise:
+    """Noise uniform in the L_p ball of radius `epsilon` around each sample.
+
+    The random numbers do not depend on `epsilon`: at twice the level the same sample moves in the same direction.
+
+    Args:
+        norm: 'linf', 'l2' or 'l1'.
+        epsilon: radius in [0, 1] pixel units (units of the data for rows of numbers); None until a separation sets it.
+        boundary: what happens at 0 and 1. 'truncate': uniform on the part of the ball within [0, 1] ('linf' alone);
+            'clip': uniform in the ball, then clipped, which piles mass on 0 and 1; 'none': the data have no bounds.
+    Source: Siedel et al. 2022 and their code ('linf', truncated); Calafiore, Dabbene & Tempo 1998 ('l2', 'l1').
+    """
+
+    norm: Norm
+    epsilon: float | None
+    boundary: Boundary = "truncate"
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS:
+            raise DefinitionError(f"UniformNoise has norm {self.norm!r}. Use one of {', '.join(NORMS)}.")
+        if self.boundary not in get_args(Boundary):
+            raise DefinitionError(
+                f"UniformNoise has boundary {self.boundary!r}. Use one of {', '.join(get_args(Boundary))}."
+            )
+        if self.boundary == "truncate" and self.norm != "linf":
+            raise DefinitionError(
+                f"UniformNoise in the {self.norm} ball cannot be truncated to [0, 1]. Use boundary='clip', or 'none' "
+                "for data without bounds."
+            )
+        if self.epsilon is not None:
+            _check_level(self.epsilon, what="UniformNoise has epsilon")
+
+    def __call__(self, images: Tensor, *, keys: SampleKeys) -> Tensor:
+        """`images` with noise added: a new tensor, no value farther than `epsilon` away.
+
+        Args:
+            images: (n, ...) float32; in [0, 1] unless the boundary is 'none'.
+            keys: of the n samples.
+        Returns: (n, ...) float32 on the device of `images`. Within the 'linf' ball and [0, 1] without a tolerance;
+            within the other balls up to the rounding of pixels to float32.
+        Raises:
+            DefinitionError: `epsilon` is None.
+            ShapeError: `keys` are of another number of samples.
+            DataError: images are not float32, or not in [0, 1].
+        """
+        if self.epsilon is None:
+            raise DefinitionError(
+                f"UniformNoise ({self.norm}) has no level yet: it comes from the minimal class separation of the data "
+                "set. Evaluate through a plan, which computes it, or set epsilon."
+            )
+        images = _checked(images, keys, bounded=self.boundary != "none")
+        if self.norm == "linf":
+            noisy = _uniform_in_box(images, keys, epsilon=self.epsilon, truncate=self.boundary == "truncate")
+        else:
+            noisy = (images.double() + self.epsilon * _unit_ball(images, keys, norm=self.norm)).float()
+        return noisy.clamp_(0, 1) if self.boundary == "clip" else noisy
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianNoise:
+    """Independent normal noise on every value.
+
+    Args:
+        sigma: standard deviation in [0, 1] pixel units (units of the data for rows of numbers).
+        boundary: 'clip' to [0, 1], or 'none' for data without bounds.
+    """
+
+    sigma: float
+    boundary: Literal["clip", "none"] = "clip"
+
+    def __post_init__(self) -> None:
+        if self.boundary not in ("clip", "none"):
+            raise DefinitionError(f"GaussianNoise has boundary {self.boundary!r}. Use 'clip' or 'none'.")
+        _check_level(self.sigma, what="GaussianNoise has sigma")
+
+    def __call__(self, images: Tensor, *, keys: SampleKeys) -> Tensor:
+        """`images` + sigma z as a new tensor; arguments and errors as for `UniformNoise`."""
+        images = _checked(images, keys, bounded=self.boundary != "none")
+        noisy = images + self.sigma * keys.normal("gaussian", tuple(images.shape[1:]), images.device)
+        return noisy.clamp_(0, 1) if self.boundary == "clip" else noisy
+
+
+def _uniform_in_box(images: Tensor, keys: SampleKeys, *, epsilon: float, truncate: bool) -> Tensor:
+    """Uniform on the L-infinity ball around `images`, or on its intersection with [0, 1]."""
+    import torch
+
+    low, high = images - epsilon, images + epsilon
+    if truncate:
+        low, high = low.clamp_(min=0), high.clamp_(max=1)
+    steps = keys.uniform("uniform-linf", tuple(images.shape[1:]), images.device).mul_(high - low)
+    noisy = steps.add_(low)  # two rounded steps: a fused multiply-add would differ between devices
+    # A draw below 1 keeps it below `high`, but `low` and `high` are rounded: the next float32 inwards is in the ball.
+    on_rim = (noisy - images).abs_() >= epsilon
+    return torch.where(on_rim, torch.nextafter(noisy, images), noisy)
+
+
+def _unit_ball(images: Tensor, keys: SampleKeys, *, norm: Norm) -> Tensor:
+    """Points uniform in the unit ball of 'l2' or 'l1', (n, ...) float64.
+
+    Direction v / |v| with normal ('l2') or Laplace ('l1') coordinates, radius U^(1/d).
+    """
+    import torch
+
+    shape = tuple(images.shape[1:])
+    if norm == "l2":
+        directions = keys.normal("uniform-l2/direction", shape, images.device).double()
+    else:
+        centred = keys.uniform("uniform-l1/direction", shape, images.device, dtype="float64") - 0.5
+        directions = -centred.sign() * (-2 * centred.abs()).log1p()
+    flat = directions.flatten(1)
+    lengths = torch.linalg.vector_norm(flat, ord=2 if norm == "l2" else 1, dim=1)
+    radii = keys.uniform(f"uniform-{norm}/radius", (), images.device, dtype="float64") ** (1 / flat.shape[1])
+    points: Tensor = flat * (radii / lengths)[:, None]
+    return points.reshape(images.shape)
+
+
+def _check_level(level: float, *, what: str) -> None:
+    if not 0 <= level < math.inf:
+        raise DefinitionError(f"{what} {level!r}. It must be 0 or a positive number.")
+
+
+def _checked(images: Tensor, keys: SampleKeys, *, bounded: bool) -> Tensor:
+    """`images`, or an error; where bounded, what lies outside [0, 1] by rounding alone is put back."""
+    if len(images) != len(keys):
+        raise ShapeError(f"Noise was asked for {len(images)} images with the keys of {len(keys)} samples.")
+    if str(images.dtype) != "torch.float32":
+        raise DataError(f"Noise was asked for images of type {images.dtype}. Convert them to float32 first.")
+    if not bounded or not images.numel():
+        return images
+    lowest, highest = (bound.item() for bound in images.aminmax())
+    if not -_RESIZE_ROUNDING <= lowest <= highest <= 1 + _RESIZE_ROUNDING:  # also true of NaN
+        raise DataError(
+            f"Noise was asked for images with values from {lowest:g} to {highest:g}. They must be in [0, 1]: "
+            "normalize after the noise, and use boundary='none' for data without bounds."
+        )
+    return images if 0 <= lowest <= highest <= 1 else images.clamp(0, 1)
