@@ -1,0 +1,109 @@
+"""What an evaluation setting is to the testbed: `EvalSetting`, the data set it names, and the usual metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from testbed.errors import DefinitionError
+from testbed.metrics.accuracy import accuracy_topk
+from testbed.records import Shift
+from testbed.signatures import check_arguments, check_name
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["EvalSetting", "Shift", "StandardDataset", "accuracy_topk"]
+
+
+@dataclass(frozen=True)
+class StandardDataset:
+    """Names a data set by value; nothing is opened before an evaluation is planned.
+
+    Args:
+        name: a registered data set, or a folder of that name under the data root.
+        path: a folder with one sub-folder of images per class, or an .npz file; relative to the data root.
+        split: which part of it; None for the part the data set is evaluated on.
+    """
+
+    name: str | None = None
+    path: str | Path | None = None
+    split: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.name is None) == (self.path is None):
+            raise DefinitionError("StandardDataset takes either name=... or path=..., one of the two.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalSetting:
+    """A data set and what is done to its images before a model sees them.
+
+    Args:
+        name: what users type; unique.
+        dataset: where the images come from.
+        size: number of samples that must be found; None takes what the data set has.
+        transform: PIL image -> PIL image, before the model's own transform.
+        perturbation_fn_cpu: `f(image)`: one float tensor [C, H, W] in [0, 1] to the same.
+        perturbation_fn_gpu: `f(images[, model][, targets][, keys])`: a batch [n, C, H, W] in [0, 1] to the same;
+            `model` is the classifier with its normalization, `keys` draws noise that depends on the samples alone.
+        metrics_fn: `f(logits, targets[, image_paths][, py_model])` -> dict of numbers, beside the built-in metrics.
+        class_sublist: columns of the logits that count, in this order.
+        adversarial_attack: parameters of an attack; gradients are on only then.
+        idx_subsample_list: positions of the samples that are used.
+        parent_eval_setting: a setting that, where complete for a model, stands for this one.
+        shift: how this setting departs from its clean parent.
+        num_draws: independent draws of the perturbation per sample.
+        store_logits: 'full'.
+        space: 'model': perturb what the model's transform gives; 'canonical': perturb at the data set's canonical size
+            and let the model's resize come after.
+        version: bump it when the definition changes; without one the file is the version.
+        description: one line for listings.
+    """
+
+    name: str
+    dataset: StandardDataset
+    size: int | None = None
+    transform: Callable[[Image], Image] | None = None
+    perturbation_fn_cpu: Callable[..., Any] | None = None
+    perturbation_fn_gpu: Callable[..., Any] | None = None
+    metrics_fn: Callable[..., Mapping[str, float]] | None = None
+    class_sublist: Sequence[int] | None = None
+    adversarial_attack: Mapping[str, Any] | None = None
+    idx_subsample_list: Sequence[int] | None = None
+    parent_eval_setting: str | None = None
+    shift: Shift | None = None
+    num_draws: int = 1
+    store_logits: str = "full"
+    space: Literal["model", "canonical"] = "model"
+    version: str | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        check_name(self.name, what="EvalSetting")
+        where = f"EvalSetting '{self.name}':"
+        if not isinstance(self.dataset, StandardDataset):
+            raise DefinitionError(f"{where} dataset must be a StandardDataset, but is {self.dataset!r}.")
+        if self.size is not None and self.size < 1:
+            raise DefinitionError(f"{where} size is {self.size}. It must be 1 or more.")
+        if self.num_draws < 1:
+            raise DefinitionError(f"{where} num_draws is {self.num_draws}. It must be 1 or more.")
+        check_arguments(self.perturbation_fn_cpu, where=f"{where} perturbation_fn_cpu", required=("image",))
+        check_arguments(self.perturbation_fn_gpu, where=f"{where} perturbation_fn_gpu", required=("images",),
+                        optional=("model", "targets", "keys"))  # fmt: skip
+        check_arguments(self.metrics_fn, where=f"{where} metrics_fn", required=("logits", "targets"),
+                        optional=("image_paths", "py_model"))  # fmt: skip
+
+    @property
+    def needs_separation(self) -> bool:
+        """Whether the noise level is the data set's minimal class separation, known only once that is computed."""
+        return self.shift is not None and self.shift.norm is not None and self.shift.epsilon is None
+
+    def at_epsilon(self, epsilon: float) -> EvalSetting:
+        """This setting with its noise level filled in; `epsilon` in [0, 1] pixel units."""
+        if self.shift is None or self.perturbation_fn_gpu is None:
+            raise DefinitionError(f"EvalSetting '{self.name}' has no noise whose level could be set.")
+        perturbation = replace(self.perturbation_fn_gpu, epsilon=epsilon)  # type: ignore[type-var]
+        return replace(self, shift=replace(self.shift, epsilon=epsilon), perturbation_fn_gpu=perturbation)

@@ -1,0 +1,1 @@
+"""Metrics: pure functions from arrays to numbers with intervals."""

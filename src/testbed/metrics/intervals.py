@@ -1,0 +1,299 @@
+"""Confidence intervals of proportions and of their relative change, where images are the units and draws lie in them.
+
+Ten draws of one image are not ten images. The variance is therefore taken between images, turned into an effective
+sample size, and that into an interval. A handful of flips says little about how images flip, so every bound allows for
+one more image, which without a flip seen so far flips in all its draws: the bound is then Clopper and Pearson's. All
+functions take arrays with any leading dimensions, which simulations use.
+
+Coverage of 95 % intervals is 93 to 97 % in simulation (`tests/benchmarks/interval_coverage.py`), and more where it
+cannot be less. With fewer than about three flipped images expected, or few images in all, the likeliest outcome is no
+flip; that can never exclude the truth, so only one side of the interval can miss. MSCR nets losses against gains, and
+with a handful of flipped images no sound interval excludes either sign: it covers up to 99.9 % there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from testbed.errors import DataError, ShapeError
+
+Side = Literal["both", "lower", "upper"]
+Array = NDArray[np.float64]
+
+FEW = 10  # below so many failures or successes the normal approximation is not used
+
+
+class Interval(NamedTuple):
+    """Bounds of a proportion in [0, 1] or of a relative change, floats or arrays, and the name of the method."""
+
+    low: Any
+    high: Any
+    method: str
+
+
+def tails(confidence: float, side: Side = "both") -> tuple[float, float]:
+    """Probability left below the lower and above the upper bound; 0 on a side that has no bound."""
+    if not 0 < confidence < 1:
+        raise DataError(f"Confidence is {confidence}. It must lie between 0 and 1, for example 0.95.")
+    if side not in ("both", "lower", "upper"):
+        raise DataError(f"Side is '{side}'. Use 'both', 'lower' or 'upper'.")
+    rest = 1 - confidence
+    return {"both": (rest / 2, rest / 2), "lower": (rest, 0.0), "upper": (0.0, rest)}[side]
+
+
+def wilson(successes: ArrayLike, n: ArrayLike, *, confidence: float = 0.95, side: Side = "both") -> Interval:
+    """Score interval of a binomial proportion.
+
+    Args:
+        successes: 0 to n; need not be whole, so that an effective number can be given.
+        n: number of trials, positive.
+        confidence: of the interval, or of the one bound that `side` asks for.
+        side: 'lower' or 'upper' gives that bound alone; the other is then 0 or 1.
+    Source: Wilson, JASA 22, 1927.
+    """
+    from scipy.special import ndtri
+
+    successes, n = np.asarray(successes, np.float64), np.asarray(n, np.float64)
+    _check_counts(successes, n)
+
+    def bound(tail: float, sign: int) -> Array:
+        if tail == 0:
+            return np.full(np.broadcast(successes, n).shape, (1 + sign) / 2)
+        z = -float(ndtri(tail))
+        spread = z * np.sqrt(successes * (n - successes) / n + z * z / 4)
+        return np.asarray(np.clip((successes + z * z / 2 + sign * spread) / (n + z * z), 0, 1))
+
+    below, above = tails(confidence, side)
+    low = np.where(successes == 0, 0.0, bound(below, -1))
+    high = np.where(successes == n, 1.0, bound(above, +1))
+    return Interval(low[()], high[()], "wilson")
+
+
+def clopper_pearson(successes: ArrayLike, n: ArrayLike, *, confidence: float = 0.95, side: Side = "both") -> Interval:
+    """Exact interval of a binomial proportion: covers at least as often as it says, usually more often.
+
+    Args: as `wilson`.
+    Source: Clopper & Pearson, Biometrika 26, 1934.
+    """
+    successes, n = np.asarray(successes, np.float64), np.asarray(n, np.float64)
+    _check_counts(successes, n)
+    below, above = tails(confidence, side)
+    low = _beta_quantile(successes, n - successes + 1, below)
+    high = _beta_quantile(successes + 1, n - successes, 1 - above)
+    return Interval(low[()], high[()], "clopper-pearson")
+
+
+def clustered_proportion(
+    values: ArrayLike,
+    *,
+    num_draws: int = 1,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
+) -> Interval:
+    """Interval of the mean of `values`: images (or clusters of images) are the units, draws lie in them.
+
+    Args:
+        values: (..., n) in [0, 1], each image's mean over its draws.
+        num_draws: how many draws each value is the mean of.
+        clusters: (n,) labels of images that belong together: patients, scenes, videos.
+        confidence, side: as `wilson`.
+    Source: see `weighted_proportion`.
+    """
+    part = np.asarray(values, np.float64)
+    if part.ndim == 0 or part.shape[-1] == 0:
+        raise DataError("An interval needs at least one value.")
+    whole = np.ones(part.shape[-1])
+    if clusters is None:
+        return weighted_proportion(part, whole, num_draws=num_draws, confidence=confidence, side=side)
+    part, whole = _sum_clusters(part, np.asarray(clusters))
+    part, whole, num_draws = part / whole.mean(), whole / whole.mean(), num_draws * whole.mean()
+    return weighted_proportion(part, whole, num_draws=num_draws, confidence=confidence, side=side)
+
+
+def weighted_proportion(
+    part: ArrayLike,
+    whole: ArrayLike,
+    *,
+    num_draws: float = 1,
+    strata: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
+) -> Interval:
+    """Interval of sum(part) / sum(whole), over units that each contribute `part` out of `whole`.
+
+    The variance between units gives an effective sample size, from `sum(whole)` (all draws of a unit agree) up to
+    `num_draws` times that (they differ like draws of different units). At that size the interval is Wilson's if there
+    are ten or more effective successes and failures. If there are fewer, the bound away from the near end of [0, 1]
+    is a quantile of a beta distribution, and the other one mid-P. Each bound's size is that of the data and one more
+    event, as large as the units in which events were seen and one whole unit, so that seeing none is not taken for
+    precision. With one draw, or no event, the beta bound is exactly Clopper and Pearson's.
+
+    Args:
+        part: (..., units) from 0 to `whole`.
+        whole: (..., units) size of each unit; 0 leaves the unit out.
+        num_draws: how many draws stand behind each unit.
+        strata: (units,) labels of groups whose sizes are fixed, e.g. classes; the variance is then within them.
+        confidence, side: as `wilson`.
+    Source: Korn & Graubard, Survey Methodology 24, 1998 (effective counts); Fay & Feuer, Statistics in Medicine 16,
+        1997 (one more event); Fay & Kim, Biometrical Journal 59, 2017 (mid-P mixture).
+    """
+    part, whole = np.broadcast_arrays(np.asarray(part, np.float64), np.asarray(whole, np.float64))
+    if np.any(part < 0) or np.any(part > whole * (1 + 1e-12)) or not np.all(whole.sum(-1) > 0):
+        raise DataError("Proportions need parts between 0 and their wholes, and wholes that are not all 0.")
+    data = _Units(part, whole, num_draws, None if strata is None else np.asarray(strata))
+    below, above = tails(confidence, side)
+    tail = max(below, above)
+    low = wilson(*data.effective(data.scale_below, tail), confidence=confidence, side=side).low
+    high = wilson(*data.effective(data.scale_above, tail), confidence=confidence, side=side).high
+    successes, size = data.effective(data.scale, tail)
+    few = np.minimum(successes, size - successes) < FEW
+    if np.any(few):
+        exact = _few_bounds(data, below, above)
+        low, high = np.where(few, exact[0], low), np.where(few, exact[1], high)
+    method = "exact and mid-p" if np.any(few) else "wilson"
+    return Interval(low[()], high[()], method if data.is_plain else f"{method}, effective n")
+
+
+def relative_change(
+    clean: ArrayLike, shifted: ArrayLike, *, num_draws: int = 1, confidence: float = 0.95, side: Side = "both"
+) -> Interval:
+    """Interval of (mean(shifted) - mean(clean)) / mean(clean) over the same images; a fraction, below 0 for a loss.
+
+    The change is the gain, sum of shifted over images wrong when clean per image right when clean, less the loss
+    among the latter. Both get an interval, and their distances from the estimates add in squares. For many flips
+    this is the linearised variance of the ratio; for few it keeps what is known exactly about each.
+
+    Args:
+        clean: (..., n) 0 or 1, at least one 1.
+        shifted: (..., n) in [0, 1], each image's mean over its draws.
+        num_draws, confidence, side: as `clustered_proportion`.
+    Source: Zou & Donner, Statistics in Medicine 27, 2008 (recovering variances from limits).
+    """
+    clean, shifted = np.asarray(clean, np.float64), np.asarray(shifted, np.float64)
+    if clean.shape[-1:] != shifted.shape[-1:]:
+        raise ShapeError(
+            f"Clean has {clean.shape[-1]} images, shifted {shifted.shape[-1]}. They must be the same ones."
+        )
+    lost, gained = clean * (1 - shifted), (1 - clean) * shifted
+    right = clean.sum(-1)
+    loss, gain = lost.sum(-1) / right, gained.sum(-1) / right
+    losses = weighted_proportion(lost, clean, num_draws=num_draws, confidence=confidence, side=_OTHER[side])
+    gains = weighted_proportion(gained, clean + gained, num_draws=num_draws, confidence=confidence, side=side)
+    with np.errstate(divide="ignore"):
+        gain_low, gain_high = (np.divide(share, 1 - share) for share in (gains.low, gains.high))
+    below, above = tails(confidence, side)
+    low = gain - loss - np.hypot(losses.high - loss, gain - gain_low) if below else np.full_like(gain, -1.0)
+    high = gain - loss + np.hypot(loss - losses.low, gain_high - gain) if above else np.full_like(gain, np.inf)
+    return Interval(np.maximum(low, -1.0)[()], high[()], "limits of loss and gain added in squares")
+
+
+_OTHER: dict[Side, Side] = {"both": "both", "lower": "upper", "upper": "lower"}
+
+
+class _Units:
+    """Sums over units, and scales: how much one independent event weighs, 1 for a unit whose draws all agree."""
+
+    def __init__(self, part: Array, whole: Array, num_draws: float, strata: NDArray[Any] | None) -> None:
+        self.successes, self.size = part.sum(-1), whole.sum(-1)
+        self.mean = self.successes / self.size
+        rare, largest = np.where(self.mean[..., None] <= 0.5, part, whole - part), whole.max(-1)
+        self.one_more = ((rare**2).sum(-1) + largest**2) / (rare.sum(-1) + largest)
+        self.least = 1 / num_draws if strata is None else 1e-9
+        self.most = np.maximum((whole**2).sum(-1) / self.size, self.least)
+        self.is_plain = num_draws == 1 and strata is None and bool(np.all((whole == 0) | (whole == 1)))
+        self.squares, self.degrees = _squares(part, whole, self.mean, strata)
+        self.scale = self._scale_after(0.0)
+        self.scale_above = self._scale_after(1 - self.mean)
+        self.scale_below = self._scale_after(self.mean)
+
+    def _scale_after(self, departure: Array | float) -> Array:
+        """Scale of the data and one more unit, whose share departs so much from the mean."""
+        more = self.one_more * np.square(departure)
+        independent = self.size * self.mean * (1 - self.mean) + more
+        ratio = np.divide(self.squares + self.one_more * more, independent,
+                          out=np.ones_like(independent), where=independent > 0)  # fmt: skip
+        return np.asarray(np.clip(ratio, self.least, self.most))
+
+    def effective(self, scale: Array, tail: float) -> tuple[Array, Array]:
+        """Successes and trials that would vary as much; fewer where few units tell how much they vary."""
+        from scipy.special import ndtri, stdtrit
+
+        doubt = 1.0 if self.is_plain else (ndtri(tail) / stdtrit(np.maximum(self.degrees, 1), tail)) ** 2
+        size = self.size / scale * doubt
+        return self.mean * size, size
+
+    def beta_above(self) -> tuple[Array, Array]:
+        """Parameters of the beta distribution whose upper quantile bounds the proportion from above."""
+        return (self.successes + self.one_more) / self.scale_above, (self.size - self.successes) / self.scale_above
+
+    def beta_below(self) -> tuple[Array, Array]:
+        """Parameters of the beta distribution whose lower quantile bounds the proportion from below."""
+        failures = self.size - self.successes + self.one_more
+        return self.successes / self.scale_below, failures / self.scale_below
+
+
+def _few_bounds(data: _Units, below: float, above: float) -> tuple[Array, Array]:
+    """Bounds for few events: exact on the side away from the near end of [0, 1], mid-P on the other."""
+    lower, upper = data.beta_below(), data.beta_above()
+    low, high = _beta_quantile(*lower, below), _beta_quantile(*upper, 1 - above)
+    rare, frequent = data.mean < 0.5, data.mean > 0.5
+    low = np.where(rare & (low > 0), _mixture_quantile(lower, upper, below), low)
+    high = np.where(frequent & (high < 1), _mixture_quantile(lower, upper, 1 - above), high)
+    return low, high
+
+
+def _squares(part: Array, whole: Array, mean: Array, strata: NDArray[Any] | None) -> tuple[Array, NDArray[Any]]:
+    """Unbiased sum of squared departures of the units from their share, and its degrees of freedom."""
+    units = np.count_nonzero(whole, axis=-1)
+    if strata is None:
+        departures = (part - mean[..., None] * whole) ** 2
+        return departures.sum(-1) * units / np.maximum(units - 1, 1), units - 1
+    total = np.zeros_like(mean)
+    names, inverse, counts = np.unique(strata, return_inverse=True, return_counts=True)
+    for stratum, count in enumerate(counts):
+        inside = inverse == stratum
+        parts, wholes = part[..., inside], whole[..., inside]
+        share = parts.sum(-1, keepdims=True) / wholes.sum(-1, keepdims=True)
+        total += ((parts - share * wholes) ** 2).sum(-1) * count / max(count - 1, 1)
+    return total, units - len(names)
+
+
+def _sum_clusters(values: Array, clusters: NDArray[Any]) -> tuple[Array, Array]:
+    """Sums of `values` (..., n) over each cluster, and the clusters' sizes."""
+    if clusters.shape != values.shape[-1:]:
+        raise ShapeError(f"There are {values.shape[-1]} values but cluster labels of shape {clusters.shape}.")
+    order = np.argsort(clusters, kind="stable")
+    _, starts, sizes = np.unique(clusters[order], return_index=True, return_counts=True)
+    return np.add.reduceat(values[..., order], starts, axis=-1), sizes.astype(np.float64)
+
+
+def _beta_quantile(a: Array, b: Array, probability: float) -> Array:
+    """Quantile of Beta(a, b), which is 0 for a = 0 and 1 for b = 0."""
+    from scipy.special import betaincinv
+
+    inner = betaincinv(np.maximum(a, 1e-300), np.maximum(b, 1e-300), probability)
+    return np.asarray(np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, inner)))
+
+
+def _mixture_quantile(lower: tuple[Array, Array], upper: tuple[Array, Array], probability: float) -> Array:
+    """Quantile of the even mixture of two beta distributions, by bisection between theirs; mid-P for whole counts."""
+    from scipy.special import betainc
+
+    low, high = _beta_quantile(*lower, probability), _beta_quantile(*upper, probability)
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    for _ in range(50):
+        middle = (low + high) / 2
+        mass = sum(np.where(a <= 0, 1.0, betainc(np.maximum(a, 1e-300), np.maximum(b, 1e-300), middle)) / 2
+                   for a, b in (lower, upper))  # fmt: skip
+        low, high = np.where(mass < probability, middle, low), np.where(mass < probability, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def _check_counts(successes: Array, n: Array) -> None:
+    """Refuses counts that no sample can have."""
+    if np.any(n <= 0) or np.any(successes < 0) or np.any(successes > n * (1 + 1e-12)):
+        raise DataError(f"An interval needs 0 <= successes <= n and n > 0, but got successes {successes} and n {n}.")
