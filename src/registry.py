@@ -1,0 +1,257 @@
+"""The central registry: models, evaluation settings, data sets and metrics, by name."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from testbed.errors import DefinitionError, UnknownNameError, suggestion
+from testbed.signatures import check_arguments, check_name
+
+if TYPE_CHECKING:
+    from eval_settings.dataset_base import Dataset
+    from eval_settings.eval_setting_base import EvalSetting
+    from models.model_base import Model
+
+T = TypeVar("T")
+METRIC_ARGUMENTS = ("logits", "targets", "predictions", "target_ranks", "class_names", "sample_ids")
+
+
+class EvalSettingFamily(Protocol):
+    """Settings derived from every data set, made when they are asked for."""
+
+    def names(self, dataset: Dataset) -> Iterable[str]:
+        """Names to show in a listing; a family may answer to more, such as any noise level."""
+
+    def build(self, dataset: Dataset, name: str) -> EvalSetting | None:
+        """The setting `name` of this family, or None where the name is not one of its own."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A file of definitions that could not be imported, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path.name} ({self.reason})"
+
+
+class _Table(Generic[T]):
+    """Named definitions of one kind, each with the file it came from."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.values: dict[Any, T] = {}
+        self.sources: dict[Any, Path | None] = {}
+        self.conflicts: dict[Any, str] = {}
+
+    def add(self, key: Any, value: T, *, label: str, source: Path | None) -> None:
+        if self.values.get(key) is value:
+            return
+        if key in self.values:
+            self.conflicts[key] = (
+                f"{self.kind} {label} is defined twice, in {self.sources[key] or 'memory'} and in "
+                f"{source or 'memory'}. Rename one of the two."
+            )
+            raise DefinitionError(self.conflicts[key])
+        self.values[key], self.sources[key] = value, source
+
+    def get(self, key: Any) -> T | None:
+        if key in self.conflicts:
+            raise DefinitionError(self.conflicts[key])
+        return self.values.get(key)
+
+    def forget(self, source: Path) -> None:
+        for key in [key for key, where in self.sources.items() if where == source]:
+            del self.values[key], self.sources[key]
+
+
+class Registry:
+    """Everything that can be named on the command line. Definitions are values; nothing is opened or loaded here."""
+
+    def __init__(self) -> None:
+        self._models: _Table[Model] = _Table("Model")
+        self._settings: _Table[EvalSetting] = _Table("EvalSetting")
+        self._datasets: _Table[Dataset] = _Table("Dataset")
+        self._metrics: _Table[Callable[..., Any]] = _Table("Metric")
+        self._model_families: dict[str, Callable[[str], Model]] = {}
+        self._setting_families: list[EvalSettingFamily] = []
+        self._source: Path | None = None
+        self.failures: list[Failure] = []
+        self._family_models: dict[str, Model] = {}
+
+    # Registering
+
+    def add_model(self, model: Model) -> None:
+        """Registers a model; the same name may exist once per label space.
+
+        Raises: DefinitionError: another model of that name and label space exists; both files are named.
+        """
+        label = f"'{model.name}' (label space {model.label_space})"
+        self._models.add((model.name, model.label_space), model, label=label, source=self._source)
+
+    def add_eval_setting(self, setting: EvalSetting) -> None:
+        """Registers an evaluation setting. Raises: DefinitionError: another setting of that name exists."""
+        self._settings.add(setting.name, setting, label=f"'{setting.name}'", source=self._source)
+
+    def add_dataset(self, dataset: Dataset) -> None:
+        """Registers a data set and with it all settings that are derived from one."""
+        self._datasets.add(dataset.name, dataset, label=f"'{dataset.name}'", source=self._source)
+
+    def add_metric(self, name: str, function: Callable[..., Any]) -> None:
+        """Registers a metric: a function of any of logits, targets, predictions, target_ranks, class_names and
+        sample_ids (see `testbed.results`) that returns a number or a MetricValue."""
+        check_name(name, what="Metric")
+        check_arguments(function, where=f"Metric '{name}'", required=(), optional=METRIC_ARGUMENTS)
+        self._metrics.add(name, function, label=f"'{name}'", source=self._source)
+
+    def add_model_family(self, prefix: str, build: Callable[[str], Model]) -> None:
+        """Registers models named `prefix:REST`, made by `build(REST)` when it is asked for. The last one counts."""
+        self._model_families[prefix] = build
+
+    def add_eval_setting_family(self, family: EvalSettingFamily) -> None:
+        """Registers settings that every data set has."""
+        self._setting_families.append(family)
+
+    @contextmanager
+    def importing(self, path: Path) -> Iterator[None]:
+        """Attributes what is registered meanwhile to `path`, and takes it back if the file fails half-way."""
+        outer, self._source = self._source, path
+        try:
+            yield
+        except BaseException:
+            for table in (self._models, self._settings, self._datasets, self._metrics):
+                table.forget(path)
+            raise
+        finally:
+            self._source = outer
+
+    # Looking up
+
+    def model(self, name: str, label_space: str | None = None) -> Model:
+        """The model `name` for a label space.
+
+        Without a model of exactly that label space, the only model of that name is returned: whether its outputs fit
+        the data set's classes is then checked when it is first loaded.
+
+        Raises: UnknownNameError: no such name, or several of other label spaces.
+        """
+        prefix, colon, rest = name.partition(":")
+        if colon and (build := self._model_families.get(prefix)) is not None:
+            if name not in self._family_models:
+                self._family_models[name] = build(rest)
+            return self._family_models[name]
+        spaces = self.label_spaces(name)
+        for space in (label_space, *spaces[: len(spaces) == 1]):
+            if space is not None and (found := self._models.get((name, space))) is not None:
+                return found
+        if spaces:
+            raise UnknownNameError(
+                f"Model '{name}' exists for the label spaces {', '.join(spaces)}, not for {label_space or 'this one'}. "
+                f"Register one with label_space={label_space!r}, or choose a setting with one of those."
+            )
+        raise UnknownNameError(self._unknown("model", name, self.model_names()))
+
+    def label_spaces(self, name: str) -> tuple[str, ...]:
+        """Label spaces that a model of this name is registered for."""
+        return tuple(space for model, space in self._models.values if model == name)
+
+    def eval_setting(self, name: str) -> EvalSetting:
+        """The setting `name`; one that is registered goes before a derived one of the same name.
+
+        Raises: UnknownNameError: no such setting; nearest names and files that failed are told.
+        """
+        if (setting := self._settings.get(name)) is not None:
+            return setting
+        if (derived := self._derived_setting(name)) is not None:
+            return derived
+        raise UnknownNameError(self._unknown("eval-setting", name, self.eval_setting_names()))
+
+    def _derived_setting(self, name: str) -> EvalSetting | None:
+        owners = [dataset for key, dataset in self._datasets.values.items() if name.startswith(key)]
+        for dataset in sorted(owners, key=lambda owner: -len(owner.name)):
+            for family in self._setting_families:
+                if (setting := family.build(dataset, name)) is not None:
+                    return setting
+        return None
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set `name`. Raises: UnknownNameError."""
+        if (dataset := self._datasets.get(name)) is not None:
+            return dataset
+        raise UnknownNameError(self._unknown("dataset", name, self.datasets))
+
+    @property
+    def datasets(self) -> dict[str, Dataset]:
+        """Registered data sets by name."""
+        return dict(self._datasets.values)
+
+    @property
+    def metrics(self) -> dict[str, Callable[..., Any]]:
+        """Registered metrics by name."""
+        return dict(self._metrics.values)
+
+    def source_of(self, definition: Model | EvalSetting) -> Path | None:
+        """The file that registered a definition; None for a derived one."""
+        for table in (self._models, self._settings):
+            for key, value in table.values.items():
+                if value is definition:
+                    return table.sources[key]
+        return None
+
+    # Listing
+
+    def model_names(self) -> list[str]:
+        """Names of the registered models, sorted."""
+        return sorted({name for name, _ in self._models.values})
+
+    def eval_setting_names(self) -> list[str]:
+        """Names of the registered and the listed derived settings, sorted."""
+        derived = (
+            name
+            for dataset in self._datasets.values.values()
+            for family in self._setting_families
+            for name in family.names(dataset)
+        )
+        return sorted({*self._settings.values, *derived})
+
+    def expand(self, kind: str, patterns: Iterable[str]) -> list[str]:
+        """Names that match any of the patterns, in the order asked for and each once; kind is 'model' or
+        'eval-setting'. A pattern with `*`, `?` or `[` must match something."""
+        names = self.model_names() if kind == "model" else self.eval_setting_names()
+        found: dict[str, None] = {}
+        for pattern in patterns:
+            is_glob = any(mark in pattern for mark in "*?[")
+            matches = fnmatch.filter(names, pattern) if is_glob else [pattern]
+            if not matches:
+                raise UnknownNameError(f"No {kind} matches '{pattern}'. {self._listing_hint(kind)}")
+            found.update(dict.fromkeys(matches))
+        return list(found)
+
+    def notices(self) -> list[str]:
+        """What a user should know: registered settings that stand in front of derived ones of the same name."""
+        return [
+            f"EvalSetting '{name}' of {self._settings.sources[name] or 'memory'} overrides the generated one."
+            for name in self._settings.values
+            if self._derived_setting(name) is not None
+        ]
+
+    def _unknown(self, kind: str, name: str, known: Iterable[str]) -> str:
+        parts = [f"Unknown {kind} '{name}'.", suggestion(name, known)]
+        if self.failures:
+            failed = ", ".join(map(str, self.failures))
+            parts.append(f"{len(self.failures)} file(s) failed to import: {failed}.")
+        return " ".join(part for part in (*parts, self._listing_hint(kind)) if part)
+
+    @staticmethod
+    def _listing_hint(kind: str) -> str:
+        return "" if kind == "dataset" else f"All names: python db.py --list-{kind}s-registry"
+
+
+registry = Registry()

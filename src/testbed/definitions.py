@@ -1,0 +1,120 @@
+"""Finding and importing the files that define models, settings, data sets and metrics."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from registry import Failure, registry
+from testbed.errors import DataError
+from testbed.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from eval_settings.dataset_base import Dataset
+    from models._local import LocalModelOptions
+
+SOURCE_ROOT = Path(__file__).resolve().parent.parent
+BUILT_IN_FOLDERS = ("eval_settings", "models")
+PLUGINS_VARIABLE = "TESTBED_PLUGINS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where definitions come from beside the built-in folders: plain values, sent as they are to worker processes.
+
+    Args:
+        plugins: files, or folders that are searched for files, outside the tree.
+        datasets: data sets named on the command line.
+        local_models: how checkpoints named `local:PATH` are read.
+    """
+
+    plugins: tuple[Path, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+    local_models: LocalModelOptions | None = None
+
+
+def plugin_paths(given: Sequence[str | Path]) -> tuple[Path, ...]:
+    """The plugin paths of the command line and of TESTBED_PLUGINS, absolute.
+
+    Raises: DataError: a path that does not exist.
+    """
+    variable = os.environ.get(PLUGINS_VARIABLE, "")
+    paths = [Path(path).expanduser().resolve() for path in (*given, *filter(None, variable.split(os.pathsep)))]
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"Plugin path '{path}' does not exist. Check --plugin and {PLUGINS_VARIABLE}.")
+    return tuple(dict.fromkeys(paths))
+
+
+def load_definitions(sources: Sources | None = None) -> list[Failure]:
+    """Imports every file of definitions, one by one; returns the files that failed, which harm nothing else."""
+    sources = sources or Sources()
+    _register_local_models(sources.local_models)
+    for dataset in sources.datasets:
+        registry.add_dataset(dataset)
+    for path, module_name in _definition_files(sources.plugins):
+        if module_name not in sys.modules:
+            _import_file(path, module_name)
+    return registry.failures
+
+
+def _register_local_models(options: LocalModelOptions | None) -> None:
+    from models._local import LocalModelOptions, local_model
+
+    build = partial(local_model, options=options or LocalModelOptions())
+    registry.add_model_family("local", build)
+
+
+def _definition_files(plugins: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Files to import, each with the module name it goes by; settings before models, plugins last."""
+    for folder in BUILT_IN_FOLDERS:
+        for path in _python_files(SOURCE_ROOT / folder):
+            yield path, ".".join(path.relative_to(SOURCE_ROOT).with_suffix("").parts)
+    for plugin in plugins:
+        for path in _python_files(plugin):
+            yield path, f"plugin_{fingerprint(str(path))[:8]}_{path.stem}"
+
+
+def _python_files(path: Path) -> list[Path]:
+    """`path` itself if it is a file, else the files under it whose names do not mark them as something else."""
+    if path.is_file():
+        return [path]
+    return sorted(
+        file
+        for file in path.rglob("*.py")
+        if not any(part.startswith("_") for part in file.relative_to(path).parts) and not file.stem.endswith("_base")
+    )
+
+
+def _import_file(path: Path, module_name: str) -> None:
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        registry.failures.append(Failure(path, "not a Python file"))
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        with registry.importing(path):
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # a broken file must not take the others down
+        del sys.modules[module_name]
+        registry.failures.append(Failure(path, _reason(error, path)))
+
+
+def _reason(error: BaseException, path: Path) -> str:
+    """One line: the exception, and the line of `path` it passed through."""
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    line = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)
+    where = f", line {line}" if line else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
