@@ -1,0 +1,1 @@
+"""Data sets: where they lie, which classes they have, and their images as arrays."""

@@ -1,0 +1,143 @@
+"""Class names to positions in a model's output: by name where names tell, as asked where not, never guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from testbed.errors import DataError
+
+ClassOrder = Literal["numeric", "lexicographic"] | Path | tuple[str, ...]
+
+LABEL_SPACES: Mapping[str, tuple[str, ...]] = {
+    "digits": tuple("0123456789"),
+    "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+}
+_WNID = re.compile(r"n\d{8}")
+_NUMBER = re.compile(r"-?\d+", re.ASCII)
+_REMEDY = (
+    "Give --class-order numeric, lexicographic, or a file with one class name per line in the order of the outputs"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassMap:
+    """How the class names found in a data set map to classes.
+
+    Args:
+        class_names: names of all classes in the order of the model's outputs, also of those without a sample.
+        indices: name found in the data set -> class index.
+        label_space: whose classes these are; None where only their number is known.
+    """
+
+    class_names: tuple[str, ...]
+    indices: Mapping[str, int]
+    label_space: str | None
+
+
+def label_space_names(label_space: str) -> tuple[str, ...] | None:
+    """Class names of a known label space in the order of the outputs (wnids for 'imagenet-1k'); None if unknown."""
+    if label_space == "imagenet-1k":
+        from timm.data.imagenet_info import ImageNetInfo
+
+        label_names: Any = ImageNetInfo().label_names
+        return tuple(label_names())
+    return LABEL_SPACES.get(label_space)
+
+
+def parse_class_order(text: str | None) -> ClassOrder | None:
+    """The value of `--class-order`: 'numeric', 'lexicographic', or else the path of a file."""
+    words: dict[str, ClassOrder] = {"numeric": "numeric", "lexicographic": "lexicographic"}
+    return None if text is None else words.get(text) or Path(text).expanduser().resolve()
+
+
+def class_map(found: Iterable[str], *, order: ClassOrder | None, label_space: str | None, where: str) -> ClassMap:
+    """The map of the class names that a data set has.
+
+    An explicit `order` goes first: the class names, in a file or not, or 'lexicographic', or 'numeric' (the number is
+    itself the index where the label space is a known one, else its rank is). Without one, names are looked up in the
+    label space: the declared one, of which they may be a part; or one whose names are exactly these; or ImageNet's, of
+    which wnids may be a part. Other names count in sorted order, unless they are numbers that sort differently as text.
+
+    Args:
+        found: class names of the data set: names of folders, or values of labels.
+        order: 'numeric', 'lexicographic', a file with one class name per line, or the class names themselves.
+        label_space: as declared; None where it is to be recognised.
+        where: the data set, for messages.
+    Raises: DataError: the names do not tell the order, or do not fit the file or the label space.
+    """
+    names = sorted(set(found))
+    if isinstance(order, Path):
+        return _map(names, _names_in_file(order), label_space, where=f"{where}, class order {order}")
+    known = label_space_names(label_space) if label_space else None
+    if isinstance(order, tuple):
+        return _map(names, order, label_space, where=where)
+    if order == "numeric":
+        return _numeric_map(names, known, label_space, where=where)
+    if order == "lexicographic":
+        return _map(names, tuple(names), label_space, where=where)
+    if label_space is None and (recognised := _recognised(names)):
+        label_space, known = recognised, label_space_names(recognised)
+    if known:
+        return _map(names, known, label_space, where=f"{where}, label space {label_space}")
+    if _all_numbers(names) and names != sorted(names, key=int):
+        raise DataError(
+            f"The class names of {where} are numbers whose order differs as numbers and as text "
+            f"({', '.join(sorted(names, key=int)[:3])}, ... against {', '.join(names[:3])}, ...). {_REMEDY}; "
+            "a head trained on torchvision's ImageFolder uses lexicographic."
+        )
+    return _map(names, tuple(names), label_space, where=where)
+
+
+def _map(names: list[str], class_names: tuple[str, ...], label_space: str | None, *, where: str) -> ClassMap:
+    positions = {name: index for index, name in enumerate(class_names)}
+    if unknown := [name for name in names if name not in positions]:
+        raise DataError(
+            f"{len(unknown)} of {len(names)} class names are not among the {len(class_names)} of {where}: "
+            f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}. Rename them, or: {_REMEDY}."
+        )
+    space = label_space or next((space for space, known in LABEL_SPACES.items() if known == class_names), None)
+    return ClassMap(class_names=class_names, indices={name: positions[name] for name in names}, label_space=space)
+
+
+def _numeric_map(names: list[str], known: tuple[str, ...] | None, label_space: str | None, *, where: str) -> ClassMap:
+    if not _all_numbers(names):
+        other = next(name for name in names if not _NUMBER.fullmatch(name))
+        raise DataError(f"--class-order numeric: the class name '{other}' of {where} is not a number. {_REMEDY}.")
+    by_number = sorted(names, key=lambda name: (int(name), name))
+    if known is None:
+        return _map(names, tuple(by_number), label_space, where=where)
+    if not 0 <= int(by_number[0]) <= int(by_number[-1]) < len(known):
+        raise DataError(
+            f"--class-order numeric: the class names of {where} go from {by_number[0]} to {by_number[-1]}, but label "
+            f"space {label_space} has the classes 0 to {len(known) - 1}. Give a file of class names instead."
+        )
+    return ClassMap(class_names=known, indices={name: int(name) for name in names}, label_space=label_space)
+
+
+def _recognised(names: list[str]) -> str | None:
+    for label_space, known in LABEL_SPACES.items():
+        if set(names) == set(known):
+            return label_space
+    is_imagenet = all(_WNID.fullmatch(name) for name in names) and set(names) <= set(
+        label_space_names("imagenet-1k") or ()
+    )
+    return "imagenet-1k" if names and is_imagenet else None
+
+
+def _all_numbers(names: list[str]) -> bool:
+    return all(_NUMBER.fullmatch(name) for name in names)
+
+
+def _names_in_file(path: Path) -> tuple[str, ...]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"Cannot read the class order {path} ({error}). {_REMEDY}.") from error
+    names = tuple(line.strip() for line in lines if line.strip())
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"The class order {path} names {', '.join(doubled[:5])} more than once. One class per line.")
+    return names

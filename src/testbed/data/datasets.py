@@ -1,0 +1,173 @@
+"""Data sets by name or path: where they lie, which splits and classes they have, and their samples."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_settings.dataset_base import Dataset
+from testbed import paths
+from testbed.data.class_order import ClassMap, ClassOrder, class_map
+from testbed.data.decoding import ColorMode
+from testbed.data.imagefolder import folder_layout, folder_samples
+from testbed.data.npz import npz_class_map, npz_samples, npz_splits
+from testbed.errors import DataError, DefinitionError, suggestion
+from testbed.records import Samples
+
+if TYPE_CHECKING:
+    from eval_settings.eval_setting_base import StandardDataset
+
+_REMEDY = f"Put it there, or give the folder that holds data sets with --data-root or {paths.DATA_VARIABLE}."
+_SPLIT_ORDER = ("train", "validation", "test")
+
+
+def resolve_dataset(
+    standard: StandardDataset, registered: Mapping[str, Dataset], data_root: Path | None = None
+) -> Dataset:
+    """The data set that a setting names; one that lies on disk is completed with its splits and label space.
+
+    A name is that of a registered data set, else of `NAME` or `NAME.npz` under the data root.
+
+    Args:
+        standard: as written in the setting.
+        registered: data sets by name.
+        data_root: folder that holds data sets; TESTBED_DATA, or `data`, if None.
+    Raises: DataError: nothing is there; the message says where it was looked for.
+    """
+    root = (data_root or paths.data_root()).absolute()
+    if standard.path is not None:
+        path = Path(os.path.normpath(root / Path(standard.path).expanduser()))
+        return _completed(Dataset(name=_name_of(path, root), path=path), root)
+    name = str(standard.name)
+    if (dataset := registered.get(name)) is not None:
+        return dataset if dataset.path is None else _completed(dataset, root)
+    for path in (root / name, root / f"{name}.npz"):
+        if path.exists():
+            return _completed(Dataset(name=name, path=path), root)
+    raise DataError(
+        f"Data set '{name}' is not registered, and neither {root / name} nor {root / name}.npz exists. "
+        + " ".join(filter(None, (suggestion(name, registered), _REMEDY)))
+    )
+
+
+def user_dataset(
+    name: str,
+    path: str | Path,
+    *,
+    canonical_size: int | None = None,
+    color_mode: ColorMode = "RGB",
+    class_order: ClassOrder | None = None,
+    label_space: str | None = None,
+) -> Dataset:
+    """The data set of `--dataset NAME=PATH`, complete with its splits and label space.
+
+    Args:
+        name: what users type.
+        path: a folder or an .npz file, relative to the current folder.
+        canonical_size, color_mode, class_order, label_space: see `Dataset`.
+    Raises: DataError: nothing usable is there.
+    """
+    absolute = Path(path).expanduser().resolve()
+    dataset = Dataset(
+        name=name,
+        path=absolute,
+        canonical_size=canonical_size,
+        color_mode=color_mode,
+        class_order=class_order,
+        label_space=label_space,
+    )
+    return _completed(dataset, absolute.parent)
+
+
+def load_samples(dataset: Dataset, split: str, *, data_root: Path | None = None) -> Samples:
+    """The samples of one split; files are listed and hashed, no image is decoded.
+
+    Raises: DataError: no such split, nothing in it, or data that is missing or not as it should be.
+    """
+    if split not in dataset.splits:
+        raise DataError(f"Data set '{dataset.name}' has no split '{split}'. Its splits: {', '.join(dataset.splits)}.")
+    samples = _samples(dataset, split, data_root or paths.data_root())
+    if not len(samples):
+        raise DataError(f"Data set '{dataset.name}' ({split}) has no samples. Check what was extracted or saved.")
+    return samples
+
+
+def check_size(
+    *, setting: str, declared: int | None, found: int, where: str, definition: str = "its definition"
+) -> None:
+    """Raises a DataError if a setting declares another number of samples than `where` has."""
+    if declared is not None and declared != found:
+        raise DataError(
+            f"EvalSetting '{setting}' expects {declared} images but found {found} under {where}. Check the extraction, "
+            f"or set size={found} in {definition}."
+        )
+
+
+def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
+    if dataset.loader is not None:
+        samples = dataset.loader(split)
+        if not isinstance(samples, Samples):
+            raise DefinitionError(f"The loader of data set '{dataset.name}' returned {samples!r} instead of Samples.")
+        return samples
+    path = _path(dataset, root)
+    if path.is_dir():
+        return folder_samples(
+            folder_layout(path),
+            split,
+            dataset=dataset.name,
+            order=dataset.class_order,
+            label_space=dataset.label_space,
+            color_mode=dataset.color_mode,
+        )
+    return npz_samples(path, split, dataset=dataset.name, order=dataset.class_order, label_space=dataset.label_space)
+
+
+def _completed(dataset: Dataset, root: Path) -> Dataset:
+    """`dataset` with an absolute path, and with the splits and the label space that lie there."""
+    path = _path(dataset, root)
+    found, classes = _splits_and_classes(path, dataset)
+    splits = tuple(split for split in _SPLIT_ORDER if split in found)
+    eval_split = dataset.eval_split
+    if eval_split == "test" and "test" not in splits and "validation" in splits:
+        eval_split = "validation"
+    if eval_split not in splits:
+        raise DataError(
+            f"Data set '{dataset.name}' is evaluated on its split '{eval_split}', but {path} has only "
+            f"{', '.join(splits)}. Add that split, or name the folder of one split as the data set."
+        )
+    return replace(
+        dataset,
+        path=path.resolve(),
+        splits=splits,
+        eval_split=eval_split,
+        fit_split=dataset.fit_split or ("train" if "train" in splits else None),
+        label_space=classes.label_space,
+    )
+
+
+def _splits_and_classes(path: Path, dataset: Dataset) -> tuple[Collection[str], ClassMap]:
+    order, label_space = dataset.class_order, dataset.label_space
+    if path.is_dir():
+        layout = folder_layout(path)
+        return layout.splits, class_map(layout.class_folders, order=order, label_space=label_space, where=str(path))
+    return npz_splits(path), npz_class_map(path, order=order, label_space=label_space)
+
+
+def _path(dataset: Dataset, root: Path) -> Path:
+    path = root.absolute() / (dataset.path or "")
+    if not path.exists():
+        raise DataError(f"Data set '{dataset.name}': {path} does not exist. {_REMEDY}")
+    if not path.is_dir() and path.suffix.lower() != ".npz":
+        raise DataError(f"Data set '{dataset.name}': {path} is neither a folder of images nor an .npz file. Give one.")
+    return path
+
+
+def _name_of(path: Path, root: Path) -> str:
+    """A permitted name for a data set given by path, the same wherever the data root lies, for noise depends on it."""
+    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    permitted = re.sub(r"[^A-Za-z0-9._:@+/=-]+", "-", shown.removesuffix(".npz"))
+    return permitted.lstrip("._:@+/=-") or "data"

@@ -1,0 +1,147 @@
+"""Folders with one sub-folder of images per class, and optionally one of these per split."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from testbed.data.class_order import ClassOrder, class_map
+from testbed.data.decoding import SUFFIXES, ColorMode
+from testbed.data.manifest import manifest
+from testbed.errors import DataError
+from testbed.fingerprint import fingerprint
+from testbed.records import Samples
+
+_SPLITS = {"train": "train", "validation": "validation", "val": "validation", "test": "test"}
+_ARRANGEMENT = (
+    "Arrange it as ROOT/CLASS/image.png with one folder per class, or as ROOT/SPLIT/CLASS/image.png with the splits "
+    "train, validation (or val) and test"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderLayout:
+    """How a folder of images is arranged.
+
+    Args:
+        root: the folder.
+        splits: split -> the folder that holds its class folders; where there are none, `root` is the split 'test'.
+        class_folders: names of the class folders of all splits together, sorted.
+    """
+
+    root: Path
+    splits: Mapping[str, Path]
+    class_folders: tuple[str, ...]
+
+
+def folder_layout(root: Path) -> FolderLayout:
+    """The arrangement of a folder, from the names of its sub-folders alone.
+
+    Sub-folders named train, val or validation, and test are splits if they hold folders themselves. Hidden folders are
+    ignored.
+
+    Raises: DataError: no class folders, or splits and other folders side by side.
+    """
+    folders = _folders(root)
+    named = {folder: _SPLITS[folder.name.lower()] for folder in folders if folder.name.lower() in _SPLITS}
+    splits = {folder: split for folder, split in named.items() if _folders(folder)}
+    if not folders or (len(named) == len(folders) and len(splits) < len(named)):
+        flat = next((folder for folder in named if folder not in splits), root)
+        raise DataError(f"{flat} has no class folders. {_ARRANGEMENT}.")
+    if not splits:
+        return FolderLayout(root=root, splits={"test": root}, class_folders=tuple(folder.name for folder in folders))
+    if others := [folder.name for folder in folders if folder not in splits]:
+        raise DataError(
+            f"{root} mixes folders of splits ({', '.join(folder.name for folder in splits)}) with others "
+            f"({', '.join(others[:5])}). Move the others out, or name the folder of one split as the data set."
+        )
+    if len(set(splits.values())) < len(splits):
+        raise DataError(
+            f"{root} has two folders for one split ({', '.join(f.name for f in splits)}). Keep one of them."
+        )
+    classes = {child.name for folder in splits for child in _folders(folder)}
+    by_name = {split: folder for folder, split in splits.items()}
+    return FolderLayout(root=root, splits=by_name, class_folders=tuple(sorted(classes)))
+
+
+def folder_samples(
+    layout: FolderLayout,
+    split: str,
+    *,
+    dataset: str,
+    order: ClassOrder | None,
+    label_space: str | None,
+    color_mode: ColorMode,
+) -> Samples:
+    """The images of one split, sorted by their paths relative to the root, which are the sample ids.
+
+    Image files at any depth below a class folder count, told by their extension in upper or lower case. Hidden files,
+    other files, and folders behind links below a class folder do not.
+
+    Raises: DataError: no such split, a class folder without images that no class order file names, or class names that
+        do not tell their order.
+    """
+    if split not in layout.splits:
+        raise DataError(f"{layout.root} has no split '{split}'. Its splits: {', '.join(layout.splits)}.")
+    classes = class_map(layout.class_folders, order=order, label_space=label_space, where=str(layout.root))
+    class_of: dict[str, str] = {}
+    for folder in _folders(layout.splits[split]):
+        images = {_sample_id(path, layout.root): folder.name for path in _image_files(folder)}
+        if not images and not isinstance(order, Path):
+            raise DataError(
+                f"The class folder {folder} has no images ({' '.join(sorted(SUFFIXES))}). Add some, remove the folder, "
+                "or name the class in a --class-order file."
+            )
+        class_of.update(images)
+    sample_ids = tuple(sorted(class_of))
+    targets = np.array([classes.indices[class_of[sample_id]] for sample_id in sample_ids], dtype=np.int32)
+    return Samples(
+        dataset=dataset,
+        split=split,
+        items=[layout.root / sample_id for sample_id in sample_ids],
+        targets=targets,
+        sample_ids=sample_ids,
+        class_names=classes.class_names,
+        fingerprint=fingerprint(
+            {
+                "files": manifest(layout.root, sample_ids),
+                "targets": targets.tolist(),
+                "class_names": classes.class_names,
+                "color_mode": color_mode,
+            }
+        ),
+        color_mode=color_mode,
+    )
+
+
+def _folders(root: Path) -> list[Path]:
+    """Visible sub-folders, sorted by name; `__MACOSX` is what one system's archives leave behind."""
+    try:
+        return sorted(
+            child for child in root.iterdir() if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
+        )
+    except OSError as error:
+        raise DataError(f"Cannot list the folder {root} ({error.strerror}). Check its permissions.") from error
+
+
+def _image_files(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder, onerror=_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(parent, name)
+
+
+def _unreadable(error: OSError) -> None:
+    raise DataError(f"Cannot list the folder {error.filename} ({error.strerror}). Check its permissions.") from error
+
+
+def _sample_id(path: Path, root: Path) -> str:
+    sample_id = path.relative_to(root).as_posix()
+    if not sample_id.isascii() and sample_id.encode(errors="replace").decode() != sample_id:
+        raise DataError(f"The file name {sample_id!r} under {root} is not valid Unicode. Rename the file.")
+    return sample_id

@@ -1,0 +1,82 @@
+"""Transforms that fit images to a space: the canonical one of a data set, and a model's own after perturbation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from models.model_base import StandardTransform
+from testbed.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from torch import Tensor
+
+# Steps of a torchvision or timm pipeline that make a tensor of an image; what is given here is one already.
+_TO_TENSOR = frozenset({"ToTensor", "PILToTensor", "ConvertImageDtype", "ToImage", "ToDtype", "MaybeToTensor"})
+
+
+@dataclass(frozen=True)
+class CanonicalTransform:
+    """An 8-bit image in a data set's canonical space: `size` x `size` pixels.
+
+    Images that have that size are left as they are. Others have their shorter side resized to 256/224 of it and the
+    centre cut out, as is usual for ImageNet.
+    """
+
+    size: int
+
+    def __call__(self, image: Image) -> Image:
+        """The image, `size` x `size`."""
+        if image.size == (self.size, self.size):
+            return image
+        return StandardTransform(round(self.size * 256 / 224), self.size).to_pixels(image)
+
+
+def canonical_transform(size: int) -> CanonicalTransform:
+    """The transform into the canonical space of `size` x `size` pixels."""
+    return CanonicalTransform(size)
+
+
+def transform_on_tensor(transform: Callable[[Image], Tensor] | None, images: Tensor) -> Tensor:
+    """Float images [n, C, H, W] in [0, 1] as a model's transform would make them, had it been given these.
+
+    For images that were perturbed in another space than the model's. A StandardTransform, or any transform with a
+    method `on_tensor`, answers itself; of a torchvision Compose all steps but the conversion to a tensor are applied,
+    and the result is clipped to [0, 1], which 8-bit images never leave either.
+
+    Raises: DefinitionError: a transform of another kind, or a Compose of steps that take no tensors.
+    """
+    if transform is None:
+        return images
+    if (on_tensor := getattr(transform, "on_tensor", None)) is not None:
+        transformed: Tensor = on_tensor(images)
+        return transformed
+    if type(transform).__name__ != "Compose":
+        raise DefinitionError(
+            f"The transform {transform!r} takes PIL images only, but this setting perturbs before it. Use a "
+            "StandardTransform or a torchvision Compose, or give it a method on_tensor(images) of tensors [n, C, H, W]."
+        )
+    for step in _flat_steps(transform):
+        images = step(images)
+    return images.clamp(0, 1)
+
+
+def _flat_steps(compose: Any) -> list[Callable[[Tensor], Tensor]]:
+    """The steps of a Compose, nested ones unpacked, without those that make a tensor."""
+    from torch import nn
+
+    steps: list[Callable[[Tensor], Tensor]] = []
+    for step in compose.transforms:
+        kind = type(step).__name__
+        if kind == "Compose":
+            steps += _flat_steps(step)
+        elif kind not in _TO_TENSOR and isinstance(step, nn.Module):
+            steps.append(step)
+        elif kind not in _TO_TENSOR:
+            raise DefinitionError(
+                f"The step {step!r} of a model's transform may take PIL images only, but this setting perturbs before "
+                "it. Use torchvision's own transforms, or give the transform a method on_tensor(images)."
+            )
+    return steps
