@@ -1,0 +1,103 @@
+"""Opening a database by URL, its transactions, and the one place where driver errors become a StoreError."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, make_url
+from sqlalchemy.dialects import postgresql as postgresql_dialect
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from testbed.errors import StoreError
+from testbed.store import sqlite
+from testbed.store.columns import json_text
+
+
+class Database:
+    """An open database. Connections are short-lived; all writes go through `writing`, all reads through `reading`."""
+
+    def __init__(self, url: str | Path, *, read_only: bool = False, create: bool = True) -> None:
+        """Opens the database without looking at its schema.
+
+        Args:
+            url: `sqlite:///FILE`, the path of an SQLite file, or `postgresql+psycopg://...`.
+            read_only: refuse every write.
+            create: make the file and its folders where there are none.
+        Raises: StoreError: the URL is not understood, or the database cannot be opened.
+        """
+        parsed = _parse(url)
+        self.read_only = read_only
+        self.path = Path(parsed.database or "").expanduser() if parsed.get_backend_name() == "sqlite" else None
+        self.url = parsed.render_as_string(hide_password=True)
+        if self.path is None:
+            self.engine = _server_engine(parsed)
+        else:
+            self.engine = sqlite.connect(self.path, read_only=read_only, create=create)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection in a transaction that sees one state of the database; nothing is to be written on it."""
+        with self._translated(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection in a transaction that is kept as a whole or, on any error, not at all."""
+        if self.read_only:
+            raise StoreError(f"The database {self.url} was opened for reading only.")
+        with self._translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(is_writer=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise StoreError(self._sentence(error)) from error
+        except (OverflowError, UnicodeError) as error:  # values that the driver cannot pass on
+            raise StoreError(f"The database {self.url} cannot hold a value: {error}.") from error
+
+    def _sentence(self, error: SQLAlchemyError) -> str:
+        if isinstance(error, DBAPIError) and self.path is not None and (meaning := sqlite.explain(error, self.path)):
+            return meaning
+        message = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+        return f"The database {self.url} refused a statement: {message.splitlines()[0]}"
+
+
+def _parse(url: str | Path) -> URL:
+    if isinstance(url, Path) or "://" not in url:
+        return URL.create("sqlite", database=str(url))
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise StoreError(f"'{url}' is not a database URL. Give sqlite:///FILE or the path of a file.") from error
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise StoreError(f"Databases of the kind '{parsed.get_backend_name()}' are not supported. Give sqlite:///FILE.")
+    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise StoreError(f"'{url}' names no file. Give sqlite:///FILE: results must outlive the program.")
+    return parsed
+
+
+def _server_engine(url: URL) -> Engine:
+    try:
+        return create_engine(url, json_serializer=json_text, pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError) as error:
+        hint = "Install one: pip install 'psycopg[binary]', and write the URL as postgresql+psycopg://..."
+        raise StoreError(f"The driver for '{url.drivername}' is not installed ({error}). {hint}") from error
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Inserts the rows whose key is not there yet; the others change nothing."""
+    if rows:
+        dialect = postgresql_dialect if connection.dialect.name == "postgresql" else sqlite_dialect
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))

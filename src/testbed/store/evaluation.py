@@ -1,0 +1,242 @@
+"""One stored evaluation: what was evaluated, how far it came, and its arrays, read shard by shard and verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, Select, select
+
+from testbed.class_subset import names_in_subset, targets_in_subset
+from testbed.codec import checksum, decode
+from testbed.errors import DataError, StoreError
+from testbed.fingerprint import fingerprint
+from testbed.records import MetricValue, Shift
+from testbed.store import findings
+from testbed.store.columns import int32_bytes
+from testbed.store.database import Database
+from testbed.store.schema import datasets, logit_payloads, logit_shards, runs, setting_versions
+from testbed.store.versions import digest
+from testbed.store.views import Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """A model on a setting, with one pair of seeds and one kind of numerics, as it was when it was looked up.
+
+    Nothing larger than these fields is read before it is asked for.
+
+    Args:
+        id: within its store.
+        model, setting, dataset, split: names.
+        label_space: of the model.
+        model_fingerprint, setting_fingerprint: of the definitions that were evaluated.
+        is_stale: whether either definition has changed since.
+        fit_seed, noise_seed: of the run.
+        numerics: dtype, precision flags, device class, batch size, threads.
+        shift: how the setting departs from its clean parent.
+        class_sublist: columns of the logits that count; None for all.
+        status: 'pending', 'running', 'complete', 'partial' or 'failed', and `reason` says why.
+        n: samples per draw.
+        num_draws: draws of the perturbation.
+        run_id: the run that took it up last.
+    """
+
+    id: int
+    model: str
+    label_space: str
+    setting: str
+    dataset: str
+    split: str
+    model_fingerprint: str
+    setting_fingerprint: str
+    is_stale: bool
+    fit_seed: int
+    noise_seed: int
+    numerics: Mapping[str, Any]
+    shift: Shift | None
+    class_sublist: tuple[int, ...] | None
+    status: Status
+    reason: str
+    n: int
+    num_draws: int
+    run_id: int | None
+    created_at: datetime
+    completed_at: datetime | None
+    _setting_version_id: int = field(repr=False)
+    _dataset_id: int = field(repr=False)
+    _database: Database = field(repr=False, compare=False)
+
+    def metrics(self) -> list[MetricValue]:
+        """The metrics of this evaluation by itself, by name."""
+        return [metric for reference, metric in self._metrics() if reference is None]
+
+    def comparisons(self) -> dict[int, list[MetricValue]]:
+        """The metrics that compare this evaluation with another, by the id of that one."""
+        found: dict[int, list[MetricValue]] = {}
+        for reference, metric in self._metrics():
+            if reference is not None:
+                found.setdefault(reference, []).append(metric)
+        return found
+
+    def logits(self, draw: int = 0) -> NDArray[np.float32]:
+        """Logits [n, num_outputs] float32 of one draw, as the model gave them: all columns, before softmax.
+
+        Raises: StoreError: the draw is not stored as a whole, or a shard is not what was written.
+        """
+        logits: NDArray[np.float32] | None = None
+        for start, shard in self.logit_shards(draw):
+            if logits is None:
+                logits = np.empty((self.n, shard.shape[1]), np.float32)
+            logits[start : start + len(shard)] = shard
+        if logits is None:
+            raise StoreError(f"{self._name} has no samples.")
+        return logits
+
+    def logit_shards(self, draw: int = 0) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """The logits of one draw piece by piece: position of the first sample, logits [count, num_outputs] float32.
+
+        Raises: StoreError: as `logits`, when the piece is reached.
+        """
+        wanted = (
+            select(*logit_shards.c["start", "stop", "codec", "num_outputs", "sha256"], logit_payloads.c.payload)
+            .outerjoin_from(logit_shards, logit_payloads)
+            .where(logit_shards.c.evaluation_id == self.id, logit_shards.c.draw == draw)
+            .order_by(logit_shards.c.start)
+        )
+        position = 0
+        with self._rows(wanted, at_once=1) as rows:
+            for row in rows:
+                self._check_position(draw, position, row.start)
+                yield row.start, self._decoded(draw, row)
+                position = row.stop
+        self._check_position(draw, position, self.n)
+
+    def predictions(self) -> NDArray[np.int32]:
+        """Predicted classes [num_draws, n] int32 over the setting's classes; -1 where a logit is not finite.
+
+        Raises: StoreError: a draw is not stored as a whole, or a shard is not what was written.
+        """
+        return self._labels[0]
+
+    def target_ranks(self) -> NDArray[np.int32]:
+        """Ranks of the targets [num_draws, n] int32: classes with a larger logit, or an equal one and a lower index.
+
+        Raises: StoreError: as `predictions`.
+        """
+        return self._labels[1]
+
+    def targets(self) -> NDArray[np.int32]:
+        """Targets [n] int32 over the setting's classes; -1 where the class is not among them."""
+        targets = self._dataset.targets[self.sample_indices()]
+        return targets_in_subset(targets, self.class_sublist, num_classes=len(self._dataset_classes))
+
+    def sample_ids(self) -> list[str]:
+        """Ids of the samples, n strings."""
+        names = json.loads(self._dataset.sample_ids)
+        return [names[index] for index in self.sample_indices()]
+
+    def sample_indices(self) -> NDArray[np.int32]:
+        """Positions of the samples in the whole data set, [n] int32."""
+        columns = setting_versions.c["sample_indices", "sample_indices_sha256"]
+        with self._database.reading() as connection:
+            wanted = select(*columns).where(setting_versions.c.id == self._setting_version_id)
+            row = connection.execute(wanted).one()
+        if row.sample_indices is None:
+            return np.arange(self.n, dtype=np.int32)
+        if digest(int32_bytes(row.sample_indices)) != row.sample_indices_sha256:
+            raise StoreError(f"The sample indices of setting '{self.setting}' are not those that were written.")
+        return np.array(row.sample_indices)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the setting's classes, which predictions and targets count."""
+        return names_in_subset(self._dataset_classes, self.class_sublist)
+
+    @property
+    def fingerprint(self) -> str:
+        """What makes this evaluation this one, in any store: the definitions, seeds and numerics, as SHA-256 (hex)."""
+        parts = (self.model_fingerprint, self.setting_fingerprint, self.fit_seed, self.noise_seed, dict(self.numerics))
+        return fingerprint(list(parts))
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The run that took the evaluation up last: host, versions, devices, code revision and so on."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == self.run_id)).one_or_none()
+        return {} if row is None else dict(row._mapping)
+
+    @property
+    def _name(self) -> str:
+        return f"Evaluation {self.id} ('{self.model}' on '{self.setting}')"
+
+    def _metrics(self) -> list[tuple[int | None, MetricValue]]:
+        with self._database.reading() as connection:
+            return findings.list_metrics(connection, self.id)
+
+    @contextmanager
+    def _rows(self, wanted: Select[Any], *, at_once: int) -> Iterator[Iterable[Any]]:
+        """Rows that are fetched from the database a few at a time, however many there are."""
+        with self._database.reading() as connection:
+            with connection.execute(wanted.execution_options(yield_per=at_once)) as rows:
+                yield rows
+
+    def _decoded(self, draw: int, row: Any) -> NDArray[np.float32]:
+        where = f"draw {draw}, samples {row.start} to {row.stop}"
+        if row.payload is None:
+            raise DataError(f"{self._name} keeps predictions only, no logits ({where}).")
+        if checksum(row.payload) != row.sha256:
+            raise StoreError(f"{self._name}: the logits of {where} are not those that were written (checksum).")
+        logits = decode(row.payload, codec=row.codec, num_outputs=row.num_outputs)
+        if len(logits) != row.stop - row.start:
+            raise StoreError(f"{self._name}: there are logits of {len(logits)} samples in {where}.")
+        return logits
+
+    def _check_position(self, draw: int, position: int, start: int) -> None:
+        if position != start:
+            raise StoreError(
+                f"{self._name} is {self.status}: samples {position} to {start} of draw {draw} are not stored. "
+                "Run its evaluation again to complete it."
+            )
+
+    @cached_property
+    def _dataset_classes(self) -> list[str]:
+        wanted = select(datasets.c.class_names).where(datasets.c.id == self._dataset_id)
+        with self._database.reading() as connection:
+            return list(connection.execute(wanted).scalar_one())
+
+    @cached_property
+    def _dataset(self) -> Row[Any]:
+        columns = datasets.c["targets", "sample_ids", "sha256"]
+        with self._database.reading() as connection:
+            row = connection.execute(select(*columns).where(datasets.c.id == self._dataset_id)).one()
+        if digest(int32_bytes(row.targets), row.sample_ids) != row.sha256:
+            raise StoreError(f"Targets or sample ids of data set '{self.dataset}' are not those that were written.")
+        return row
+
+    @cached_property
+    def _labels(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        columns = logit_shards.c["draw", "start", "stop", "predictions", "target_ranks", "labels_sha256"]
+        is_ours = (logit_shards.c.evaluation_id == self.id) & (logit_shards.c.draw < self.num_draws)
+        wanted = select(*columns).where(is_ours).order_by(logit_shards.c.draw, logit_shards.c.start)
+        labels = np.empty((2, self.num_draws, self.n), np.int32)
+        ends = [0] * self.num_draws
+        with self._rows(wanted, at_once=64) as rows:
+            for row in rows:
+                if digest(int32_bytes(row.predictions), int32_bytes(row.target_ranks)) != row.labels_sha256:
+                    where = f"draw {row.draw}, samples {row.start} to {row.stop}"
+                    raise StoreError(f"{self._name}: predictions or ranks of {where} are not those that were written.")
+                self._check_position(row.draw, ends[row.draw], row.start)
+                labels[:, row.draw, row.start : row.stop] = row.predictions, row.target_ranks
+                ends[row.draw] = row.stop
+        for draw, end in enumerate(ends):
+            self._check_position(draw, end, self.n)
+        labels.flags.writeable = False
+        return labels[0], labels[1]

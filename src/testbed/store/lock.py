@@ -1,0 +1,113 @@
+"""One driver per database: a lock with a heartbeat by the database's own clock, which expires when its owner dies."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, Row, delete, func, select, update
+
+from testbed.errors import StoreError
+from testbed.store.columns import UtcDateTime
+from testbed.store.database import Database, insert_new
+from testbed.store.schema import locks
+
+BEATS = 8  # signs of life within the time after which silence means death
+_NAME = "driver"
+_NOW = select(func.now(type_=UtcDateTime))  # no two machines agree on the time, but all can ask the database
+
+
+class DriverLock:
+    """The right to write evaluations, held by one driver at a time."""
+
+    def __init__(self, database: Database, *, owner: str, expires_after: float) -> None:
+        """Takes the lock.
+
+        Args:
+            database: where the lock lies.
+            owner: who holds it, in words for the one who is refused.
+            expires_after: seconds without a heartbeat after which another driver may take it.
+        Raises: StoreError: another driver holds it.
+        """
+        self._database = database
+        self._pause = expires_after / BEATS
+        self._last_beat = time.monotonic()
+        self._token = uuid4().hex
+        row: dict[str, Any] = {"name": _NAME, "owner": owner, "token": self._token, "expires_after": expires_after}
+        row |= {"host": _host(), "pid": os.getpid()}
+        with database.writing() as connection:
+            held = _held(connection)
+            if held is None or _is_expired(connection, held):
+                connection.execute(delete(locks).where(locks.c.name == _NAME))
+                insert_new(connection, locks, [{**row, "heartbeat_at": connection.scalar(_NOW)}])
+                held = _held(connection)
+            if held is None or held.token != self._token:
+                raise StoreError(_refusal(database.url, held))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last sign of life is so long ago that another should follow."""
+        return time.monotonic() - self._last_beat >= self._pause
+
+    def beat(self, connection: Connection) -> None:
+        """Says that the owner is alive, in the transaction of `connection`.
+
+        Raises: StoreError: the lock expired and another driver took it.
+        """
+        ours = (locks.c.name == _NAME) & (locks.c.token == self._token)
+        if connection.execute(update(locks).where(ours).values(heartbeat_at=func.now())).rowcount == 1:
+            self._last_beat = time.monotonic()
+            return
+        held = _held(connection)
+        now = f"is now in use by {held.owner}" if held is not None else "was given to another, which has finished"
+        raise StoreError(
+            f"The database {self._database.url} {now}: this program was silent for too long. "
+            "Nothing more was written; run the same command again."
+        )
+
+    def release(self) -> None:
+        """Gives the lock back, if it is still held."""
+        with self._database.writing() as connection:
+            connection.execute(delete(locks).where(locks.c.token == self._token))
+
+
+def _held(connection: Connection) -> Row[Any] | None:
+    return connection.execute(select(locks).where(locks.c.name == _NAME)).one_or_none()
+
+
+def _is_expired(connection: Connection, held: Row[Any]) -> bool:
+    if held.host == _host() and not _is_running(held.pid):
+        return True  # a killed program can be resumed at once
+    silence = connection.execute(_NOW).scalar_one() - held.heartbeat_at
+    return bool(silence > timedelta(seconds=held.expires_after))
+
+
+def _host() -> str:
+    """This machine, or container: two programs with the same answer see the same process numbers."""
+    namespace = Path("/proc/self/ns/pid")
+    return f"{socket.gethostname()} {namespace.readlink()}" if namespace.is_symlink() else socket.gethostname()
+
+
+def _is_running(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # elsewhere signal 0 is not a question
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _refusal(url: str, held: Row[Any] | None) -> str:
+    owner, seconds = ("another program", 0) if held is None else (held.owner, held.expires_after)
+    return (
+        f"The database {url} is in use by {owner}. Wait until that is finished or, if it no longer runs, for "
+        f"{seconds:.0f} seconds, and run the same command again."
+    )

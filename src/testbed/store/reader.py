@@ -1,0 +1,95 @@
+"""What can be looked up in a store: by anybody, at any time, also while an evaluation runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.records import EvaluationKey, Norm
+from testbed.store import findings, progress, queries, versions
+from testbed.store.database import Database
+from testbed.store.evaluation import Evaluation
+from testbed.store.views import EvaluationState, ModelFacts, Status, StoredModel, StoredSeparation, StoredSetting
+
+
+class Reader:
+    """Look-ups in an open database; they write nothing, and what they hand out are frozen copies."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def url(self) -> str:
+        """Where the store is, without a password."""
+        return self._database.url
+
+    def list_models(self) -> list[StoredModel]:
+        """The models, in their current versions, by name and label space."""
+        with self._database.reading() as connection:
+            return queries.list_models(connection)
+
+    def list_settings(self) -> list[StoredSetting]:
+        """The settings, in their current versions, by name."""
+        with self._database.reading() as connection:
+            return queries.list_settings(connection)
+
+    def list_evaluations(
+        self,
+        *,
+        model: str | None = None,
+        setting: str | None = None,
+        label_space: str | None = None,
+        fit_seed: int | None = None,
+        noise_seed: int | None = None,
+        numerics: Mapping[str, Any] | None = None,
+        status: Status | None = None,
+        is_stale: bool | None = None,
+    ) -> list[Evaluation]:
+        """The evaluations that fit all that is given, by model, setting and seeds; `numerics` may name a part."""
+        return queries.list_evaluations(
+            self._database, model=model, setting=setting, label_space=label_space, fit_seed=fit_seed,
+            noise_seed=noise_seed, numerics=numerics, status=status, is_stale=is_stale,
+        )  # fmt: skip
+
+    def evaluation(
+        self,
+        model: str,
+        setting: str,
+        *,
+        label_space: str | None = None,
+        fit_seed: int | None = None,
+        noise_seed: int | None = None,
+        numerics: Mapping[str, Any] | None = None,
+    ) -> Evaluation:
+        """The evaluation of the current definitions; what is not given need not be, where there is only one.
+
+        Raises:
+            UnknownNameError: there is none.
+            TestbedError: there are several; the message lists them.
+        """
+        return queries.one_evaluation(
+            self._database, model=model, setting=setting, label_space=label_space, fit_seed=fit_seed,
+            noise_seed=noise_seed, numerics=numerics,
+        )  # fmt: skip
+
+    def evaluation_by_id(self, evaluation_id: int) -> Evaluation:
+        """The evaluation with this id. Raises: UnknownNameError: there is none."""
+        return queries.evaluation_by_id(self._database, evaluation_id)
+
+    def model_facts(self, fingerprint: str) -> ModelFacts | None:
+        """What was found when the model was loaded; None where it is not in the store."""
+        with self._database.reading() as connection:
+            return versions.model_facts(connection, fingerprint)
+
+    def find_evaluation(self, key: EvaluationKey) -> EvaluationState | None:
+        """The state of the evaluation with this key; None where there is none. Writes nothing."""
+        with self._database.reading() as connection:
+            return progress.find_evaluation(connection, key)
+
+    def get_separation(
+        self, *, dataset: str, splits: Sequence[str], data_fingerprint: str, norm: Norm, space: str
+    ) -> StoredSeparation | None:
+        """The separation that was stored under the same arguments; None where it was not computed yet."""
+        key = findings.separation_key(dataset, splits, data_fingerprint, norm, space)
+        with self._database.reading() as connection:
+            return findings.get_separation(connection, key)
