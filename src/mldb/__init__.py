@@ -1,0 +1,1 @@
+"""Where model files written for the ImageNet Testbed look for their weights."""

@@ -1,0 +1,120 @@
+"""Reading trained parameters from a file into a network; tensors only, never pickled objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DataError, DefinitionError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+NESTED_UNDER = ("state_dict", "model_state_dict", "model")
+WRAPPER_PREFIXES = ("module.", "_orig_mod.")  # left by DataParallel and by torch.compile
+SHOWN_KEYS = 3
+
+
+def load_checkpoint(network: nn.Module, path: Path) -> nn.Module:
+    """`network` with the parameters of `path`, in evaluation mode.
+
+    Raises:
+        DataError: the file is missing, unreadable, or holds more than tensors.
+        DefinitionError: its keys or shapes are not those of the network; they are listed.
+    """
+    state = read_state(path)
+    _check_fit(network.state_dict(), state, path)
+    network.load_state_dict(state, strict=False)  # what may be missing was checked above
+    return network.eval()
+
+
+def read_state(path: Path) -> dict[str, Tensor]:
+    """The state dict in a .safetensors file or a file of torch.save, on the CPU.
+
+    A dict nested under 'state_dict', 'model_state_dict' or 'model' is taken out, and the prefixes 'module.' and
+    '_orig_mod.' are removed where every key has them.
+
+    Raises: DataError: the file is missing, unreadable, or holds more than tensors.
+    """
+    from torch import Tensor
+
+    check_file(path)
+    content = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
+    while isinstance(content, Mapping) and (inner := [k for k in NESTED_UNDER if isinstance(content.get(k), Mapping)]):
+        content = content[inner[0]]
+    is_state = isinstance(content, Mapping) and content and all(isinstance(v, Tensor) for v in content.values())
+    if not is_state:
+        raise DataError(
+            f"Checkpoint '{path}' holds no state dict, neither on its own nor under {', '.join(NESTED_UNDER)}. "
+            "Save one with torch.save(network.state_dict(), FILE)."
+        )
+    return _without_prefixes({str(key): value for key, value in content.items()})
+
+
+def check_file(path: Path) -> None:
+    """Raises a DataError unless `path` is a file."""
+    if not path.is_file():
+        raise DataError(f"Checkpoint '{path}' does not exist or is no file. Check the path.")
+
+
+def _read_safetensors(path: Path) -> Any:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"Checkpoint '{path}' is no valid safetensors file ({_first_line(error)}).") from error
+
+
+def _read_torch(path: Path) -> Any:
+    import pickle
+
+    import torch
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+        raise DataError(
+            f"Checkpoint '{path}' is refused: it is damaged, or holds pickled objects besides tensors, which could run "
+            "code when they are loaded. Where you trust it, load it yourself and save network.state_dict(), best with "
+            f"safetensors. (torch: {_first_line(error)})"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _without_prefixes(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    for prefix in WRAPPER_PREFIXES * 2:  # either may be outside
+        if all(key.startswith(prefix) for key in state):
+            state = {key.removeprefix(prefix): value for key, value in state.items()}
+    return state
+
+
+def _check_fit(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path: Path) -> None:
+    # BatchNorm's batch counter serves training alone, and old checkpoints lack it
+    missing = [key for key in expected if key not in state and not key.endswith("num_batches_tracked")]
+    unexpected = [key for key in state if key not in expected]
+    misshapen = [
+        f"{key} {list(state[key].shape)} for {list(value.shape)}"
+        for key, value in expected.items()
+        if key in state and state[key].shape != value.shape
+    ]
+    faults = [
+        f"{len(keys)} {what} ({_listed(keys)})"
+        for what, keys in (("missing", missing), ("unexpected", unexpected), ("of another shape", misshapen))
+        if keys
+    ]
+    if faults:
+        raise DefinitionError(
+            f"Checkpoint '{path}' does not fit the network, keys: {'; '.join(faults)}. "
+            "Check the architecture (--arch) and the number of classes (--num-classes)."
+        )
+
+
+def _listed(keys: Iterable[str]) -> str:
+    keys = list(keys)
+    return ", ".join(keys[:SHOWN_KEYS]) + (", ..." if len(keys) > SHOWN_KEYS else "")

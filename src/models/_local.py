@@ -1,0 +1,78 @@
+"""Models named `local:PATH`: a user's checkpoint, with the architecture and the preprocessing told beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from models._architecture import FORMS, build_architecture, find_architecture
+from models._checkpoint import check_file, load_checkpoint
+from models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.errors import DefinitionError
+
+RESIZE_TO_CROP = 256 / 224  # the usual ImageNet protocol, kept for other sizes
+UNKNOWN_LABEL_SPACE = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalModelOptions:
+    """What a checkpoint does not say about itself.
+
+    Args:
+        arch: see `models._architecture.find_architecture`.
+        num_classes: outputs of the network; None for the architecture's own default.
+        input_size: side in pixels: the shorter side is resized to size * 256 / 224, then the centre is cropped; None
+            takes images as the data set has them.
+        mean, std: of the normalization, one number per channel, in [0, 1] pixel units; both or neither.
+        batch_size: images per forward pass.
+        label_space: whose classes the outputs are; None where only their number is known.
+    """
+
+    arch: str | None = None
+    num_classes: int | None = None
+    input_size: int | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    batch_size: int = 64
+    label_space: str | None = None
+
+    def __post_init__(self) -> None:
+        for flag, value in (("--num-classes", self.num_classes), ("--input-size", self.input_size)):
+            if value is not None and value < 1:
+                raise DefinitionError(f"{flag} is {value}. It must be 1 or more.")
+        if (self.mean is None) != (self.std is None):
+            raise DefinitionError("Give --mean and --std together: one number per channel, in [0, 1] pixel units.")
+
+
+def local_model(path: str, options: LocalModelOptions) -> Model:
+    """The model `local:PATH`; file and architecture are looked up at once, the network is built when it is loaded.
+
+    Args:
+        path: a .safetensors file, or a state dict saved by torch.
+        options: architecture and preprocessing.
+    Raises:
+        DataError: no such file.
+        DefinitionError: no architecture is given, or nothing goes by its name.
+    """
+    check_file(Path(path).expanduser())
+    if options.arch is None:
+        raise DefinitionError(f"local:{path} needs its architecture. Give --arch as {FORMS}.")
+    find_architecture(options.arch)
+    size, mean, std = options.input_size, options.mean, options.std
+    weights = Path(path).expanduser()
+    return Model(
+        name=f"local:{path}",
+        transform=None if size is None else StandardTransform(round(size * RESIZE_TO_CROP), size),
+        classifier_loader=partial(_load, options.arch, options.num_classes, weights),
+        eval_batch_size=options.batch_size,
+        normalization=None if mean is None or std is None else StandardNormalization(mean=mean, std=std),
+        arch=options.arch,
+        label_space=options.label_space or UNKNOWN_LABEL_SPACE,
+        weights=weights,
+    )
+
+
+def _load(arch: str, num_classes: int | None, weights: Path) -> Any:
+    return load_checkpoint(build_architecture(arch, num_classes=num_classes), weights)

@@ -1,0 +1,1 @@
+"""From parsed options to calls and printed results: what stands behind the command lines."""

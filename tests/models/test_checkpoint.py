@@ -1,0 +1,110 @@
+"""Parameters from a file: what is accepted, what is refused, and how a misfit is told."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from models._checkpoint import load_checkpoint, read_state
+from testbed.errors import DataError, DefinitionError
+
+
+class Trap:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return (type(self.marker).touch, (self.marker,))
+
+
+@pytest.fixture
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+def fresh():
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+def same(one, other):
+    return all(torch.equal(value, other.state_dict()[name]) for name, value in one.state_dict().items())
+
+
+def test_safetensors_round_trip_in_evaluation_mode(network, tmp_path):
+    save_file(network.state_dict(), tmp_path / "net.safetensors")
+    loaded = load_checkpoint(fresh(), tmp_path / "net.safetensors")
+    assert same(network, loaded)
+    assert not loaded.training
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda state: state,
+        lambda state: {"state_dict": state, "epoch": 3},
+        lambda state: {"model": state},
+        lambda state: {"model_state_dict": state},
+        lambda state: {"model": {"state_dict": state}},
+        lambda state: {f"module.{name}": value for name, value in state.items()},
+        lambda state: {f"module._orig_mod.{name}": value for name, value in state.items()},
+        lambda state: {f"_orig_mod.module.{name}": value for name, value in state.items()},
+        lambda state: {name: value for name, value in state.items() if "num_batches" not in name},
+    ],
+)
+def test_the_usual_wrappings_are_taken_off(network, tmp_path, wrap):
+    torch.save(wrap(network.state_dict()), tmp_path / "net.pt")
+    assert same(network, load_checkpoint(fresh(), tmp_path / "net.pt"))
+
+
+def test_pickled_objects_are_refused_and_not_run(tmp_path):
+    marker = tmp_path / "marker"
+    torch.save({"state_dict": Trap(marker)}, tmp_path / "net.pt")
+    with pytest.raises(DataError, match=r"is refused.*pickled objects"):
+        read_state(tmp_path / "net.pt")
+    (tmp_path / "plain.pt").write_bytes(pickle.dumps(Trap(marker), protocol=2))
+    with pytest.raises(DataError, match="is refused"):
+        read_state(tmp_path / "plain.pt")
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", ["net.pt", "net.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"<html>not found</html>", b"PK\x03\x04 half a file"])
+def test_damaged_files_are_refused_by_name(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=name):
+        read_state(tmp_path / name)
+
+
+def test_missing_file_is_told(tmp_path):
+    with pytest.raises(DataError, match=r"none\.pt' does not exist"):
+        read_state(tmp_path / "none.pt")
+
+
+@pytest.mark.parametrize("content", [{"epoch": 3}, {}, [torch.ones(2)], {"state_dict": {"a": 1}}])
+def test_a_file_without_a_state_dict_is_told(tmp_path, content):
+    torch.save(content, tmp_path / "net.pt")
+    with pytest.raises(DataError, match="holds no state dict"):
+        read_state(tmp_path / "net.pt")
+
+
+def test_keys_that_do_not_fit_are_listed_and_counted(network, tmp_path):
+    state = network.state_dict()
+    state["head.bias"] = state.pop("2.bias")
+    state["0.weight"] = torch.zeros(4, 5)
+    for index in range(5):
+        state[f"extra.{index}"] = torch.zeros(1)
+    torch.save(state, tmp_path / "net.pt")
+    with pytest.raises(DefinitionError) as caught:
+        load_checkpoint(fresh(), tmp_path / "net.pt")
+    message = str(caught.value)
+    assert "1 missing (2.bias)" in message
+    assert "6 unexpected (head.bias, extra.0, extra.1, ...)" in message
+    assert "1 of another shape (0.weight [4, 5] for [4, 3])" in message
+    assert "--num-classes" in message
