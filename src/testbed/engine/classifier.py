@@ -1,0 +1,114 @@
+"""A loaded model as one function: images in [0, 1] to logits. Imports torch: only workers load this file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.model_base import Model, StandardNormalization
+from testbed.errors import ShapeError
+from testbed.randomness import seeded_globals, stream_key
+from testbed.records import Samples
+from testbed.signatures import argument_names
+
+
+class Normalize(nn.Module):
+    """StandardNormalization as a module, so that gradients pass through it."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, normalization: StandardNormalization) -> None:
+        super().__init__()
+        self.is_bgr = normalization.input_space == "BGR"
+        self.register_buffer("mean", torch.tensor(normalization.mean, dtype=torch.float32).view(-1, 1, 1))
+        self.register_buffer("std", torch.tensor(normalization.std, dtype=torch.float32).view(-1, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.is_bgr:
+            images = images.flip(1)
+        return (images - self.mean) / self.std
+
+
+class Classifier(nn.Module):
+    """A model ready to run: normalization, then its network or its own `classify`.
+
+    Attributes:
+        takes_class_sublist: `classify` picks the classes itself, so its logits must not be cut again.
+        attacks_itself: `classify` takes `adversarial_attack` and perturbs the images itself.
+    """
+
+    def __init__(self, model: Model, network: Any, *, device: str) -> None:
+        super().__init__()
+        self.network = network  # an nn.Module becomes a sub-module, anything else a plain attribute
+        self.normalize = Normalize(model.normalization) if model.normalization else nn.Identity()
+        self.classify = model.classify
+        arguments = argument_names(model.classify) if model.classify else ()
+        self.takes_class_sublist = "class_sublist" in arguments
+        self.attacks_itself = "adversarial_attack" in arguments
+        self.to(device).eval().requires_grad_(False)
+
+    def forward(
+        self,
+        images: Tensor,
+        class_sublist: Sequence[int] | None = None,
+        adversarial_attack: Mapping[str, Any] | None = None,
+    ) -> Tensor:
+        """Logits [n, classes] of images [n, C, H, W] in [0, 1].
+
+        Raises: ShapeError: the model answered with anything but one row of numbers per image.
+        """
+        normalized = self.normalize(images)
+        if self.classify is None:
+            logits = self.network(normalized)
+        else:
+            extras: dict[str, Any] = {"class_sublist": class_sublist} if self.takes_class_sublist else {}
+            if self.attacks_itself:
+                extras["adversarial_attack"] = adversarial_attack
+            logits = self.classify(images=normalized, model=self.network, **extras)
+        return _checked(logits, num_images=len(images))
+
+
+def load_classifier(model: Model, *, device: str, fit_seed: int, fit_samples: Samples | None) -> Classifier:
+    """The classifier behind a definition, on its device, in evaluation mode.
+
+    Loading runs with all global generators seeded from `fit_seed`, so that weights that are drawn at random are the
+    same in every worker.
+    """
+    arguments = argument_names(model.classifier_loader)
+    given = {"seed": fit_seed, "dataset": fit_samples}
+    with seeded_globals(stream_key(fit_seed, purpose="train", dataset=model.label_space, stream="load")):
+        network = model.classifier_loader(**{name: given[name] for name in arguments if name in given})
+    return Classifier(model, network, device=device)
+
+
+def weights_sha256(classifier: Classifier) -> str | None:
+    """SHA-256 over names, types, shapes and bytes of all parameters and buffers; None where there are none."""
+    state = classifier.network.state_dict() if isinstance(classifier.network, nn.Module) else {}
+    digest = hashlib.sha256()
+    for name, value in state.items():
+        array = value.detach().cpu().contiguous()
+        digest.update(f"{name}:{array.dtype}:{tuple(array.shape)};".encode())
+        digest.update(array.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest() if state else None
+
+
+def _checked(logits: Any, *, num_images: int) -> Tensor:
+    if isinstance(logits, np.ndarray):
+        logits = torch.from_numpy(logits)
+    if not isinstance(logits, Tensor):
+        raise ShapeError(
+            f"The model returned a {type(logits).__name__}, not a tensor of logits [n, classes]. "
+            "Give the Model a classify function that picks the logits."
+        )
+    if logits.ndim != 2 or len(logits) != num_images:
+        raise ShapeError(
+            f"The model returned logits of shape {tuple(logits.shape)} for {num_images} images. "
+            f"Expected ({num_images}, classes)."
+        )
+    return logits

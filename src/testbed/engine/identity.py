@@ -1,0 +1,105 @@
+"""Content fingerprints of models and settings, and the numerics that a result depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from eval_settings.eval_setting_base import EvalSetting
+from models.model_base import Model
+from registry import registry
+from testbed.errors import DataError
+from testbed.fingerprint import file_sha256, fingerprint
+from testbed.records import IntArray, ModelVersion, SettingVersion
+
+
+def model_version(model: Model) -> ModelVersion:
+    """The version of a model: its declared `version`, or else the bytes of its file; always its weights file.
+
+    Raises: DataError: the weights file is not there.
+    """
+    spec = {
+        "definition": _definition(model.version, registry.source_of(model)),
+        "arch": model.arch,
+        "transform": describe(model.transform),
+        "normalization": describe(model.normalization),
+        "weights": _weights_sha256(model),
+    }
+    identity = fingerprint({"name": model.name, "label_space": model.label_space, **spec})
+    return ModelVersion(name=model.name, label_space=model.label_space, fingerprint=identity, spec=spec)
+
+
+def setting_version(
+    setting: EvalSetting,
+    *,
+    dataset_fingerprint: str,
+    sample_indices: IntArray | None,
+    separation: Mapping[str, Any] | None = None,
+) -> SettingVersion:
+    """The version of a setting whose noise level is filled in. Seeds and the number of draws are not part of it.
+
+    `separation` is kept where the noise level comes from one: which splits, how many points, which pair.
+    """
+    sublist = None if setting.class_sublist is None else tuple(int(index) for index in setting.class_sublist)
+    spec = {
+        "definition": _definition(setting.version, registry.source_of(setting)),
+        "transform": describe(setting.transform),
+        "perturbation_fn_cpu": describe(setting.perturbation_fn_cpu),
+        "perturbation_fn_gpu": describe(setting.perturbation_fn_gpu),
+        "metrics_fn": describe(setting.metrics_fn),
+        "adversarial_attack": None if setting.adversarial_attack is None else dict(setting.adversarial_attack),
+        "shift": describe(setting.shift),
+        "space": setting.space,
+        "separation": separation,
+    }
+    subset = None if sample_indices is None else [int(index) for index in sample_indices]
+    content = {
+        "name": setting.name,  # two settings of one file may differ in code alone
+        "spec": spec,
+        "dataset": dataset_fingerprint,
+        "subset": subset,
+        "class_sublist": sublist,
+    }
+    return SettingVersion(
+        name=setting.name,
+        fingerprint=fingerprint(content),
+        dataset_fingerprint=dataset_fingerprint,
+        spec=spec,
+        shift=setting.shift,
+        sample_indices=sample_indices,
+        class_sublist=sublist,
+    )
+
+
+def numerics(*, device: str, batch_size: int, threads: int) -> Mapping[str, Any]:
+    """What a logit may depend on in its last bits; results of different numerics are different evaluations."""
+    kind = "cpu" if device == "cpu" else "cuda"
+    return {"dtype": "float32", "tf32": False, "device": kind, "batch_size": batch_size, "threads": threads}
+
+
+def describe(value: object) -> Any:
+    """A JSON-able description of a value of a definition; code is covered by the definition's file or version."""
+    if value is None:
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"type": type(value).__name__, **asdict(value)}
+    function: Callable[..., Any] = value  # type: ignore[assignment]
+    return {"code": getattr(function, "__qualname__", type(value).__name__)}
+
+
+def _definition(version: str | None, source: Path | None) -> str:
+    if version is not None:
+        return f"version {version}"
+    return "in memory" if source is None else f"file {file_sha256(source)}"
+
+
+def _weights_sha256(model: Model) -> str | None:
+    if model.weights is None:
+        return None
+    if not model.weights.is_file():
+        raise DataError(
+            f"Model '{model.name}' needs its weights at {model.weights}, which is not there. Put them there."
+        )
+    return file_sha256(model.weights)

@@ -1,0 +1,132 @@
+"""Names to a list of evaluations: which model, which setting, which seed. Nothing is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from eval_settings.eval_setting_base import EvalSetting
+from models.model_base import Model
+from registry import registry
+from testbed.signatures import argument_names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user asks for.
+
+    Args:
+        models, eval_settings: names and globs.
+        seeds: of runs; each sets the seed of the noise and of models that are fitted in the run.
+        draws: independent draws of the noise per sample; None takes each setting's own.
+        batch_size: images per forward pass; None takes each model's own.
+        limit: evaluate only the first samples of a seeded order.
+    """
+
+    models: Sequence[str]
+    eval_settings: Sequence[str]
+    seeds: Sequence[int] = (0,)
+    draws: int | None = None
+    batch_size: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """One evaluation of the plan, before its data are looked at.
+
+    Args:
+        model, setting: the definitions.
+        seed: as asked for.
+        fit_seed: of a model that is fitted in the run; else 0.
+        noise_seed: of whatever is drawn at random in the evaluation; 0 where nothing is.
+        num_draws: draws of the noise.
+        batch_size: images per forward pass.
+        clean: name of the clean setting that the result is compared with.
+        is_asked_for: False for a clean parent that the plan added by itself.
+    """
+
+    model: Model
+    setting: EvalSetting
+    seed: int
+    fit_seed: int
+    noise_seed: int
+    num_draws: int
+    batch_size: int
+    clean: str | None
+    is_asked_for: bool
+
+
+def make_plan(request: Request) -> list[Pairing]:
+    """All evaluations of a request, clean parents before what is compared with them, each once.
+
+    Raises: UnknownNameError: a name that is not registered.
+    """
+    names = registry.expand("eval-setting", request.eval_settings)
+    models = registry.expand("model", request.models)
+    asked = {(name, model, seed) for name in names for model in models for seed in request.seeds}
+    pairings: dict[tuple[str, str, int], Pairing] = {}
+    for name in names:
+        for model_name in models:
+            for seed in request.seeds:
+                for pairing in _with_parent(registry.eval_setting(name), model_name, seed, request):
+                    key = (pairing.setting.name, model_name, seed)
+                    pairings.setdefault(key, _marked(pairing, is_asked_for=key in asked))
+    return list(pairings.values())
+
+
+def _with_parent(setting: EvalSetting, model_name: str, seed: int, request: Request) -> Iterator[Pairing]:
+    model = registry.model(model_name, label_space(setting))
+    clean = clean_parent(setting, model)
+    if clean is not None:
+        yield _pairing(registry.eval_setting(clean), model, seed, request, clean=None)
+    yield _pairing(setting, model, seed, request, clean=clean)
+
+
+def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *, clean: str | None) -> Pairing:
+    draws_noise = setting.perturbation_fn_gpu is not None and "keys" in argument_names(setting.perturbation_fn_gpu)
+    is_random = bool(setting.perturbation_fn_cpu or setting.perturbation_fn_gpu or model.classify)
+    is_fitted = "seed" in argument_names(model.classifier_loader)
+    return Pairing(
+        model=model,
+        setting=setting,
+        seed=seed,
+        fit_seed=seed if is_fitted else 0,
+        noise_seed=seed if is_random else 0,
+        num_draws=request.draws if request.draws and draws_noise else setting.num_draws,
+        batch_size=_batch_size(setting, model, request.batch_size),
+        clean=clean,
+        is_asked_for=True,
+    )
+
+
+def _marked(pairing: Pairing, *, is_asked_for: bool) -> Pairing:
+    return replace(pairing, is_asked_for=is_asked_for)
+
+
+def _batch_size(setting: EvalSetting, model: Model, asked: int | None) -> int:
+    if setting.adversarial_attack is not None:
+        return model.adversarial_batch_size or max(1, (asked or model.eval_batch_size) // 8)
+    return asked or model.eval_batch_size
+
+
+def label_space(setting: EvalSetting) -> str | None:
+    """The label space of a setting: its data set's; None where that is not known by name."""
+    name = setting.dataset.name
+    dataset = registry.datasets.get(name) if name is not None else None
+    return dataset.label_space if dataset else None
+
+
+def clean_parent(setting: EvalSetting, model: Model) -> str | None:
+    """The clean setting that a shifted one is compared with, in the same space, so that no resize counts as a loss.
+
+    A model that resizes images itself sees other pixels in the clean setting than in the canonical space, where noise
+    is drawn before its resize: its parent is the canonical twin.
+    """
+    if setting.shift is None:
+        return None
+    clean = setting.shift.clean_eval_setting
+    dataset = registry.datasets.get(clean)
+    if setting.space != "canonical" or model.transform is None or dataset is None:
+        return clean
+    return dataset.canonical_setting

@@ -1,0 +1,95 @@
+"""What a worker is asked and what it answers: plain values that cross any process border."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.data.imagebank import Bank
+from testbed.definitions import Sources
+from testbed.records import IntArray, Shard
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A setting made ready: what all its units share.
+
+    Args:
+        setting: name of the setting, looked up in the worker's own registry.
+        dataset: name of the data set, part of the key of every random draw.
+        label_space: of the data set, to find the models.
+        bank: the decoded images, all samples of the split.
+        sample_indices: [n] positions in the split of the setting's samples.
+        targets: [n] class indices over the setting's classes; -1 for a class that is not among them.
+        num_classes: classes of the data set, the width that logits must have.
+        epsilon: noise level where the separation decides it.
+    """
+
+    setting: str
+    dataset: str
+    label_space: str | None
+    bank: Bank
+    sample_indices: NDArray[np.int64]
+    targets: IntArray
+    num_classes: int
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A range of samples of one task, in one draw, for models that share their perturbed batches."""
+
+    task: int
+    models: tuple[str, ...]
+    fit_seed: int
+    noise_seed: int
+    draw: int
+    start: int
+    stop: int
+    batch_size: int
+
+    @property
+    def num_samples(self) -> int:
+        """Samples that go through a classifier, all models together."""
+        return len(self.models) * (self.stop - self.start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """What is known of a classifier once it has been loaded and has answered."""
+
+    num_outputs: int
+    weights_sha256: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitFailure:
+    """Why a model has no result for a unit: one line, and the traceback for the log."""
+
+    reason: str
+    traceback: str = ""
+    is_request_error: bool = False  # the model cannot answer this setting at all, such as a wrong number of classes
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitResult:
+    """A worker's answer: per model a shard or a failure, and facts about models it used for the first time."""
+
+    outcomes: Mapping[str, Shard | UnitFailure]
+    facts: Mapping[str, ModelFacts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerConfig:
+    """All a worker needs to know before its first unit."""
+
+    name: str
+    device: str  # 'cpu' or 'cuda:N'
+    threads: int
+    sources: Sources
+    data_root: Path | None
+    tasks: tuple[Task, ...]

@@ -1,0 +1,65 @@
+"""Where results come from: versions, machine, code and command line of a run."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "numba", "pillow", "sqlalchemy")
+
+
+def provenance(*, devices: Sequence[str]) -> dict[str, Any]:
+    """What is stored with every run; nothing in it is part of an evaluation's identity."""
+    return {
+        "host": platform.node(),
+        "pid": os.getpid(),
+        "user": _user(),
+        "argv": [_without_password(argument) for argument in sys.argv],
+        "code_revision": _code_revision(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "devices": list(devices),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        return str(os.getuid())
+
+
+def _code_revision() -> str | None:
+    """The commit the code is at, with `+` behind it where files were changed; None outside a git checkout."""
+    root = Path(__file__).resolve().parents[2]
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def _without_password(argument: str) -> str:
+    """A command-line argument with the password of a database URL taken out."""
+    scheme, separator, rest = argument.partition("://")
+    credentials, at, host = rest.rpartition("@")
+    if not (separator and at and ":" in credentials):
+        return argument
+    return f"{scheme}://{credentials.split(':')[0]}:***@{host}"
