@@ -1,0 +1,73 @@
+"""Evaluates models on settings: names to a plan, the plan to stored logits, and the results as a table or JSON."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
+
+from testbed.cli import ManyCommand, run
+
+
+@click.command(cls=ManyCommand, context_settings={"show_default": True})
+@click.option("--models", multiple=True, required=True, metavar="NAME...", help="Models, by name or glob.")
+@click.option("--eval-settings", multiple=True, required=True, metavar="NAME...", help="Settings, by name or glob.")
+@click.option("--gpus", multiple=True, type=int, metavar="ID...", help="CUDA devices; all if left out, else the CPU.")
+@click.option("--workers", type=click.IntRange(min=0), help="CPU worker processes; 0 works in this process.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, help="CPU threads per worker.")
+@click.option("--seeds", multiple=True, type=click.IntRange(min=0), default=(0,), metavar="N...", help="Seeds of runs.")
+@click.option(
+    "--draws", type=click.IntRange(min=1), help="Draws of the noise per image; each setting's own if left out."
+)
+@click.option("--batch-size", type=click.IntRange(min=1), help="Images per pass; each model's own if left out.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples of a seeded order.")
+@click.option("--db", "use_db", is_flag=True, help="Store in the shared database instead of a log directory.")
+@click.option(
+    "--db-url", envvar="TESTBED_DB", metavar="URL", help="The shared database. [default: results/testbed.sqlite]"
+)
+@click.option(
+    "--logdir", type=click.Path(path_type=Path), default=Path("results/log"), help="Without --db: results go here."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option("--dry-run", is_flag=True, help="Check everything and print the plan; evaluate nothing.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")
+@click.option(
+    "--dataset", "datasets", multiple=True, metavar="NAME=PATH...", help="A folder of class folders, or an .npz."
+)
+@click.option(
+    "--canonical-size", type=click.IntRange(min=1), metavar="PX", help="Of --dataset: size at which noise is drawn."
+)
+@click.option(
+    "--color-mode", type=click.Choice(["RGB", "L"]), default="RGB", help="Of --dataset: what images are decoded to."
+)
+@click.option("--class-order", metavar="ORDER", help="Of --dataset: numeric, lexicographic, or a file of class names.")
+@click.option("--label-space", metavar="NAME", help="Of --dataset, local:PATH: whose classes these are, e.g. cifar10.")
+@click.option(
+    "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
+)
+@click.option("--arch", metavar="NAME", help="Of local:PATH: a timm or torchvision name, or module:function.")
+@click.option("--num-classes", type=click.IntRange(min=1), help="Of local:PATH: outputs of the network.")
+@click.option("--input-size", type=click.IntRange(min=1), metavar="PX", help="Of local:PATH: size of its images.")
+@click.option("--mean", multiple=True, type=float, metavar="X...", help="Of local:PATH: mean per channel, in [0, 1].")
+@click.option("--std", multiple=True, type=float, metavar="X...", help="Of local:PATH: standard deviation per channel.")
+def main(**options: Any) -> int:
+    """Evaluate models on settings and store their logits.
+
+    \b
+    Example:
+      python eval.py --models digits-resnet digits-linear --eval-settings digits-mscr-linf
+
+    Exit codes: 0 all done, 1 some evaluation failed, 2 the request is wrong, 3 the database, 130 interrupted.
+    """
+    from testbed.commands.evaluate import evaluate_command
+
+    return evaluate_command(**options)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,166 @@
+"""What stands behind `eval.py`: options to a request, the request to stored evaluations, those to printed results."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from models._local import LocalModelOptions
+from registry import registry
+from testbed.cli import EXIT_SOME_FAILED, say
+from testbed.commands.places import database_url, log_database_url, sqlite_file
+from testbed.data.class_order import parse_class_order
+from testbed.data.datasets import user_dataset
+from testbed.definitions import Sources, load_definitions, plugin_paths
+from testbed.engine.devices import choose_devices
+from testbed.engine.dry_run import plan_text
+from testbed.engine.evaluate import Place, Planned, collect, plan_evaluations, run_evaluations
+from testbed.engine.plan import Request
+from testbed.engine.preflight import check_disk_space
+from testbed.errors import DataError
+from testbed.export import export_log
+from testbed.paths import cache_root
+from testbed.progress import PlanProgress
+from testbed.report import report_text
+from testbed.results import Result, results_object
+from testbed.store.evaluation import Evaluation
+from testbed.store.store import Store
+
+
+def evaluate_command(**options: Any) -> int:
+    """Runs `eval.py` with its parsed options; returns the exit code."""
+    devices = choose_devices(gpus=options["gpus"] or None, workers=options["workers"])
+    sources = _sources(options)
+    for failure in load_definitions(sources):
+        say(f"Warning: {failure.path} was not imported: {failure.reason}")
+    for notice in (*registry.notices(), devices.notice):
+        if notice:
+            say(f"Notice: {notice}")
+    place = Place(
+        devices=devices,
+        threads=options["threads"],
+        sources=sources,
+        data_root=options["data_root"],
+        cache_root=cache_root(),
+    )
+    request = Request(
+        models=options["models"],
+        eval_settings=options["eval_settings"],
+        seeds=tuple(dict.fromkeys(options["seeds"])),
+        draws=options["draws"],
+        batch_size=options["batch_size"],
+        limit=options["limit"],
+    )
+    with _open_store(options) as store:
+        return _dry_run(request, store, place) if options["dry_run"] else _run(request, store, place, options)
+
+
+def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any]) -> int:
+    planned = plan_evaluations(request, store, place)
+    _check_space(planned, store)
+    done = planned.num_samples - planned.num_missing
+    if done:
+        say(f"{done} of {planned.num_samples} samples are stored already.")
+    with PlanProgress(total=planned.num_samples, done=done, is_quiet=options["quiet"]) as progress:
+        run_evaluations(planned, store, place, progress=progress)
+    results = collect(planned, store)
+    where = store.url if _is_shared(options) else str(options["logdir"])
+    if not _is_shared(options):
+        export_log(results, Path(where), where)
+    if options["as_json"]:
+        print(json.dumps(results_object(results, where), indent=1, allow_nan=False))
+    else:
+        print(report_text(results, planned.separations))
+        say(f"Stored in {where}.")
+    return _report_failures(results)
+
+
+def _dry_run(request: Request, store: Store, place: Place) -> int:
+    planned = plan_evaluations(request, store, place, is_dry_run=True)
+    _check_space(planned, store)
+    print(plan_text(planned, place))
+    return 0
+
+
+def _check_space(planned: Planned, store: Store) -> None:
+    if (file := sqlite_file(store.url)) is not None:
+        check_disk_space(planned.num_missing_bytes, file.absolute().parent)
+
+
+def _report_failures(results: Sequence[Result]) -> int:
+    """Lists answers that are no numbers, and last, where they are seen, the evaluations that are not complete."""
+    evaluations = list({run.evaluation.id: run.evaluation for result in results for run in result.runs}.values())
+    for evaluation in evaluations:
+        _warn_of_nonfinite(evaluation)
+    left = [evaluation for evaluation in evaluations if evaluation.status != "complete"]
+    for evaluation in left:
+        say(f"Failed: {evaluation.model} on {evaluation.setting}: {evaluation.reason or evaluation.status}")
+    return EXIT_SOME_FAILED if left else 0
+
+
+def _warn_of_nonfinite(evaluation: Evaluation) -> None:
+    top1 = next((value for value in evaluation.metrics() if value.name == "top1"), None)
+    if top1 is not None and top1.detail.get("nonfinite"):
+        total = evaluation.n * evaluation.num_draws
+        say(
+            f"Warning: {top1.detail['nonfinite']} of {total} answers of {evaluation.model} on {evaluation.setting} are "
+            "not finite (NaN or infinite); they count as wrong."
+        )
+
+
+@contextmanager
+def _open_store(options: Mapping[str, Any]) -> Iterator[Store]:
+    """The shared database or that of the log directory. A dry run leaves both as they are."""
+    url = database_url(options["db_url"]) if _is_shared(options) else log_database_url(options["logdir"])
+    file = sqlite_file(url)
+    if not options["dry_run"]:
+        with Store.open(url) as store:
+            yield store
+    elif file is None or file.exists():
+        with Store.open(url, read_only=True, create=False) as store:
+            yield store
+    else:
+        with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / file.name) as store:
+            yield store
+
+
+def _is_shared(options: Mapping[str, Any]) -> bool:
+    """`--db`, or a database named on the command line; TESTBED_DB alone does not ask for it."""
+    context = click.get_current_context(silent=True)
+    source = context.get_parameter_source("db_url") if context else None
+    return bool(options["use_db"]) or source is click.core.ParameterSource.COMMANDLINE
+
+
+def _sources(options: Mapping[str, Any]) -> Sources:
+    return Sources(
+        plugins=plugin_paths(options["plugins"]),
+        datasets=tuple(_user_dataset(pair, options) for pair in options["datasets"]),
+        local_models=LocalModelOptions(
+            arch=options["arch"],
+            num_classes=options["num_classes"],
+            input_size=options["input_size"],
+            mean=options["mean"] or None,
+            std=options["std"] or None,
+            label_space=options["label_space"],
+        ),
+    )
+
+
+def _user_dataset(pair: str, options: Mapping[str, Any]) -> Any:
+    name, equals, path = pair.partition("=")
+    if not (name and equals and path):
+        raise DataError(f"--dataset {pair} is not of the form NAME=PATH, for example --dataset birds=photos/birds.")
+    return user_dataset(
+        name,
+        path,
+        canonical_size=options["canonical_size"],
+        color_mode=options["color_mode"],
+        class_order=parse_class_order(options["class_order"]),
+        label_space=options["label_space"],
+    )

@@ -1,0 +1,63 @@
+"""What tests share: the product run as its users run it, in a folder and with a cache of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Done]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a command: the user's own, less what would make it depend on this machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TESTBED_")}
+    return {**kept, "TESTBED_HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "default"}
+
+
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that the commands of all tests share, as they share a user's."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def command(tmp_path: Path, cache_home: Path) -> Command:
+    """Runs `eval.py`, `db.py` or `train.py` in the test's folder: `command('eval.py', '--models', ...)`."""
+
+    def run(script: str, *arguments: object, timeout: float = 300, **variables: str) -> Done:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / script), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment(cache_home) | variables,
+            timeout=timeout,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
