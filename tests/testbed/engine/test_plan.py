@@ -1,0 +1,89 @@
+"""Plans: clean parents are added, seeds mean what they say, batches are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_settings.dataset_base import Dataset
+from eval_settings.derived import Clean, CleanCanonical, UniformNoiseFamily
+from eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from models.model_base import Model, StandardTransform
+from registry import Registry
+from testbed.engine import plan
+from testbed.engine.plan import Pairing, Request, make_plan
+from testbed.engine.preflight import shard_size
+
+
+def model(name: str, **changes: Any) -> Model:
+    fields: dict[str, Any] = {"transform": None, "classifier_loader": lambda: None, "eval_batch_size": 40}
+    return Model(name=name, **fields | changes)
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    registry = Registry()
+    registry.add_dataset(Dataset(name="toy", path=Path("toy"), canonical_size=32, label_space="toy"))
+    for family in (Clean(), CleanCanonical(), UniformNoiseFamily("linf", "truncate")):
+        registry.add_eval_setting_family(family)
+    registry.add_model(model("as-it-is"))
+    registry.add_model(model("resizing", transform=StandardTransform(256, 224)))
+    registry.add_model(model("fitted", classifier_loader=lambda seed, dataset: None))
+    monkeypatch.setattr(plan, "registry", registry)
+    yield registry
+
+
+def planned(*models: str, settings: tuple[str, ...] = ("toy-mscr-linf",), **changes: Any) -> list[Pairing]:
+    return make_plan(Request(models=models, eval_settings=settings, **changes))
+
+
+def pairs(pairings: list[Pairing]) -> list[tuple[str, str]]:
+    return [(pairing.model.name, pairing.setting.name) for pairing in pairings]
+
+
+def test_a_clean_parent_is_added_once_and_before_what_it_is_compared_with() -> None:
+    found = planned("as-it-is", settings=("toy-mscr-linf", "toy-noise-linf-0.1"))
+    assert pairs(found) == [("as-it-is", "toy"), ("as-it-is", "toy-mscr-linf"), ("as-it-is", "toy-noise-linf-0.1")]
+    assert [pairing.is_asked_for for pairing in found] == [False, True, True]
+    assert [pairing.clean for pairing in found] == [None, "toy", "toy"]
+
+
+def test_the_parent_of_a_model_that_resizes_is_in_the_canonical_space() -> None:
+    assert pairs(planned("resizing")) == [("resizing", "toy@32px"), ("resizing", "toy-mscr-linf")]
+
+
+def test_seeds_set_the_noise_and_the_fit_and_nothing_else() -> None:
+    found = planned("as-it-is", "fitted", seeds=(0, 5))
+    seeds = {(p.model.name, p.setting.name, p.seed): (p.fit_seed, p.noise_seed) for p in found}
+    assert seeds["as-it-is", "toy", 5] == (0, 0)
+    assert seeds["as-it-is", "toy-mscr-linf", 5] == (0, 5)
+    assert seeds["fitted", "toy", 5] == (5, 0)
+    assert seeds["fitted", "toy-mscr-linf", 5] == (5, 5)
+
+
+def test_draws_are_for_settings_that_draw() -> None:
+    found = planned("as-it-is", draws=3)
+    assert [pairing.num_draws for pairing in found] == [1, 3]
+    assert [pairing.num_draws for pairing in planned("as-it-is")] == [1, 10]
+
+
+def test_an_attack_has_an_eighth_of_the_batch(registry: Registry) -> None:
+    registry.add_eval_setting(
+        EvalSetting(name="attacked", dataset=StandardDataset(name="toy"), adversarial_attack={"eps": 1},
+                    perturbation_fn_gpu=lambda images, model: images)
+    )  # fmt: skip
+    registry.add_model(model("small-batch", adversarial_batch_size=2))
+    sizes = {p.model.name: p.batch_size for p in planned("as-it-is", "small-batch", settings=("attacked",))}
+    assert sizes == {"as-it-is": 5, "small-batch": 2}
+
+
+@pytest.mark.parametrize(
+    ("num_samples", "batch_size", "size"),
+    [(597, 128, 128), (597, 50, 150), (597, 200, 200), (597, 1, 128), (10_000, 64, 1024), (50_000, 100, 1100)],
+)
+def test_units_are_whole_batches(num_samples: int, batch_size: int, size: int) -> None:
+    assert shard_size(num_samples, batch_size) == size
+    assert size % batch_size == 0

@@ -1,0 +1,77 @@
+"""Options that take several values, and errors as exit codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from testbed.cli import ManyCommand, run
+from testbed.errors import DataError, StoreError
+
+
+@click.command(cls=ManyCommand)
+@click.option("--models", multiple=True)
+@click.option("--gpus", multiple=True, type=int)
+@click.option("--pair", nargs=2)
+@click.option("--flag", is_flag=True)
+def show(**options: Any) -> None:
+    print(options)
+
+
+@pytest.mark.parametrize(
+    ("line", "models", "gpus"),
+    [
+        ("--models a b --gpus 0 1", ("a", "b"), (0, 1)),
+        ("--models=a --models b c", ("a", "b", "c"), ()),
+        ("--models=a b", ("a", "b"), ()),
+        ("--models a --flag --gpus 3", ("a",), (3,)),
+        ("--pair x y --models a b --flag", ("a", "b"), ()),
+        ("", (), ()),
+    ],
+)
+def test_values_may_follow_one_another(line: str, models: tuple[str, ...], gpus: tuple[int, ...]) -> None:
+    options = show.make_context("show", line.split()).params
+    assert (options["models"], options["gpus"]) == (models, gpus)
+
+
+def test_an_option_without_a_value_is_refused() -> None:
+    with pytest.raises(click.BadOptionUsage):
+        show.make_context("show", ["--models"])
+    with pytest.raises(click.UsageError, match="unexpected extra argument"):
+        show.make_context("show", ["--flag", "stray"])
+
+
+def _command(error: BaseException | None, result: int = 0) -> click.Command:
+    def body() -> int:
+        if error is not None:
+            raise error
+        return result
+
+    return click.Command("body", callback=body)
+
+
+@pytest.mark.parametrize(
+    ("error", "result", "code"),
+    [
+        (None, 0, 0),
+        (None, 1, 1),
+        (DataError("no such folder"), 0, 2),
+        (click.UsageError("no such option"), 0, 2),
+        (StoreError("locked"), 0, 3),
+        (KeyboardInterrupt(), 0, 130),
+    ],
+)
+def test_exit_codes_tell_what_went_wrong(
+    error: BaseException | None, result: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run(_command(error, result), [])
+    assert left.value.code == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(_command(ZeroDivisionError()), [])

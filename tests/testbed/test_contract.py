@@ -1,0 +1,62 @@
+"""Everything that is registered works: one test for all models, settings and data sets, so a new one is tested too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from registry import registry
+from testbed.data.datasets import load_samples
+from testbed.definitions import load_definitions
+from testbed.engine.classifier import load_classifier
+from testbed.randomness import SampleKeys
+
+load_definitions()
+MODELS = [(name, space) for name in registry.model_names() for space in registry.label_spaces(name)]
+SETTINGS = [name for name in registry.eval_setting_names() if registry.eval_setting(name).shift is not None]
+DATASETS = sorted(registry.datasets)
+
+
+@pytest.mark.parametrize(("name", "space"), MODELS)
+def test_a_model_answers_one_row_of_finite_numbers_per_image(name: str, space: str) -> None:
+    dataset = next(found for found in registry.datasets.values() if found.label_space == space)
+    fit = load_samples(dataset, dataset.fit_split) if dataset.fit_split else None
+    classifier = load_classifier(registry.model(name, space), device="cpu", fit_seed=0, fit_samples=fit)
+    test = load_samples(dataset, dataset.eval_split)
+    images = torch.from_numpy(np.asarray(test.items)[:7, None]).float() / 255
+    with torch.no_grad():
+        logits = classifier(images)
+        alone = classifier(images[3:4])
+    assert logits.shape == (7, len(test.class_names))
+    assert torch.isfinite(logits).all()
+    assert not classifier.training
+    torch.testing.assert_close(alone[0], logits[3], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_shift_keeps_shape_and_range_and_its_input_and_depends_on_its_keys(name: str) -> None:
+    setting = registry.eval_setting(name)
+    if setting.needs_separation:
+        setting = setting.at_epsilon(0.2)
+    assert setting.perturbation_fn_gpu is not None
+    images = torch.rand(5, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    kept = images.clone()
+    keys = [SampleKeys(seed=0, purpose="eval", dataset="toy", sample_indices=np.arange(5), draw=d) for d in (0, 1)]
+    first, again, other = (setting.perturbation_fn_gpu(images, keys=key) for key in (keys[0], *keys))
+    assert torch.equal(images, kept)
+    assert first.shape == images.shape
+    assert first.dtype == torch.float32
+    assert 0 <= first.min() <= first.max() <= 1
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_data_set_has_distinct_ids_and_its_splits_share_no_sample(name: str) -> None:
+    dataset = registry.dataset(name)
+    splits = [load_samples(dataset, split) for split in dataset.splits]
+    ids = [sample_id for split in splits for sample_id in split.sample_ids]
+    assert len(set(ids)) == len(ids)
+    assert len({split.class_names for split in splits}) == 1
+    assert all(set(split.targets) == set(range(len(split.class_names))) for split in splits)
