@@ -1,4 +1,5 @@
-"""Looks into the database of evaluations and computes from it: listings, records, metrics, logits as files."""
+#!/usr/bin/env python
+"""Looks into and after the database of evaluations: listings, records, metrics, files, repairs."""
 
 from __future__ import annotations
 
@@ -14,24 +15,75 @@ from testbed.cli import ManyCommand, run
 
 
 @click.command(cls=ManyCommand, no_args_is_help=True)
+@click.option("--upgrade", is_flag=True, help="Bring the database to this version's schema, after a backup.")
+@click.option("--merge", metavar="URL", help="Take over what another database holds; nothing is overwritten.")
+@click.option("--add-model", multiple=True, metavar="NAME...", help="Put models into the database unevaluated.")
+@click.option("--add-eval-setting", multiple=True, metavar="NAME...", help="Put settings into the database.")
+@click.option("--import-logits", metavar="DIR", help="Store logits computed elsewhere, as models of their own.")
+@click.option(
+    "--import-csv",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE...",
+    help="Store published numbers: the ImageNet Testbed's grid, or results files of timm.",
+)
+@click.option(
+    "--rename-model", nargs=2, metavar="OLD NEW", help="Rename a stored model; an equally renamed definition finds it."
+)
+@click.option("--rename-eval-setting", nargs=2, metavar="OLD NEW", help="Rename a stored setting in the same way.")
+@click.option("--remove-model", multiple=True, metavar="NAME...", help="Hide models with all their evaluations.")
+@click.option("--remove-eval-setting", multiple=True, metavar="NAME...", help="Hide settings with their evaluations.")
+@click.option("--remove-evaluation", nargs=2, metavar="MODEL SETTING", help="Hide the evaluations of one pair.")
+@click.option(
+    "--restore",
+    multiple=True,
+    metavar="NAME...",
+    help="Undo the removal of models, settings and their evaluations.",
+)
+@click.option("--purge", is_flag=True, help="With --override: delete for good what was removed.")
+@click.option("--verify", is_flag=True, help="Check all checksums and references, and that stored is what was planned.")
+@click.option("--recompute", is_flag=True, help="Compute every metric again from the stored logits.")
 @click.option("--list-models-registry", is_flag=True, help="Names of the models that can be evaluated.")
 @click.option("--list-eval-settings-registry", is_flag=True, help="Names of the settings that can be evaluated.")
+@click.option("--list-parent-eval-settings-registry", is_flag=True, help="Settings that others are compared with.")
 @click.option("--list-models-db", is_flag=True, help="Models with stored evaluations.")
 @click.option("--list-eval-settings-db", is_flag=True, help="Settings with stored evaluations.")
-@click.option("--recompute", is_flag=True, help="Compute every metric again from the stored logits.")
+@click.option("--diff-registry", is_flag=True, help="Definitions that differ between the database and the registry.")
+@click.option("--status", is_flag=True, help="What is complete, partial, failed, running, interrupted or stale.")
+@click.option("--show-model", metavar="NAME", help="A stored model: definition, weights, evaluations.")
+@click.option("--show-setting", metavar="NAME", help="A stored setting: definition, data, evaluations.")
 @click.option(
     "--print-eval", nargs=2, metavar="MODEL SETTING", help="Print the stored evaluations of a model on a setting."
 )
 @click.option(
     "--save-logits", nargs=2, metavar="SETTING DIR", help="Write the logits of all models on a setting as files."
 )
-@click.option("--override", is_flag=True, help="Let --save-logits replace files that are there.")
-@click.option("--json", "as_json", is_flag=True, help="Print --print-eval as one JSON object.")
+@click.option(
+    "--export", type=click.Path(path_type=Path), metavar="FILE", help="Write all results to a .csv, .json or .parquet."
+)
+@click.option("--paths", is_flag=True, help="Where the database, its backups, caches and data lie, with sizes.")
+@click.option("--compact", is_flag=True, help="Give the space of what was deleted back to the disk.")
+@click.option("--repair", is_flag=True, help="Of --verify: take out damaged pieces, for eval.py to compute again.")
+@click.option("--dry-run", is_flag=True, help="Of --merge: report what would be done, and write nothing.")
+@click.option("--source", metavar="NAME", help="Of --import-csv: name to import under. [default: the format's]")
+@click.option("--protocol", metavar="NAME", help="Of --import-csv: how they were made. [default: the format's]")
+@click.option("--eval-setting", metavar="NAME", help="Of --import-csv: what a results file of timm evaluates.")
+@click.option("--wide", is_flag=True, help="Of --export: a grid of top-1, a row per model and a column per setting.")
+@click.option(
+    "--with-published", multiple=True, metavar="SOURCE...", help="Of --export: these imported numbers as well."
+)
+@click.option("--override", is_flag=True, help="Let --save-logits, --export, --import-csv replace, --purge delete.")
+@click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
 @click.option("--db-url", envvar="TESTBED_DB", metavar="URL", help="The database. [default: results/testbed.sqlite]")
 @click.option("--logdir", type=click.Path(path_type=Path), help="Use the database of this log directory instead.")
 @click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")
+@click.option(
+    "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
+)
 def main(**options: Any) -> int:
-    """Look into the database of evaluations. Several actions run in the order of this list and stop at the first error.
+    """Look into and after the database of evaluations.
+
+    Several actions of one call run in the order of this list, and stop at the first that fails.
 
     \b
     Example:

@@ -1,3 +1,4 @@
+#!/usr/bin/env python
 """Evaluates models on settings: names to a plan, the plan to stored logits, and the results as a table or JSON."""
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import ManyCommand, run
+from testbed.cli import ManyCommand, complete_names, run
 
 
 @click.command(cls=ManyCommand, context_settings={"show_default": True})
-@click.option("--models", multiple=True, required=True, metavar="NAME...", help="Models, by name or glob.")
-@click.option("--eval-settings", multiple=True, required=True, metavar="NAME...", help="Settings, by name or glob.")
+@click.option(
+    "--models", multiple=True, required=True, metavar="NAME...", help="Models, by name or glob.",
+    shell_complete=complete_names("models"),
+)  # fmt: skip
+@click.option(
+    "--eval-settings", multiple=True, required=True, metavar="NAME...", help="Settings, by name or glob.",
+    shell_complete=complete_names("eval_settings"),
+)  # fmt: skip
 @click.option("--gpus", multiple=True, type=int, metavar="ID...", help="CUDA devices; all if left out, else the CPU.")
 @click.option("--workers", type=click.IntRange(min=0), help="CPU worker processes; 0 works in this process.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, help="CPU threads per worker.")
@@ -25,6 +32,11 @@ from testbed.cli import ManyCommand, run
 )
 @click.option("--batch-size", type=click.IntRange(min=1), help="Images per pass; each model's own if left out.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples of a seeded order.")
+@click.option(
+    "--store-logits",
+    metavar="POLICY",
+    help="full, lossless, float16, topk:K or predictions; each setting's own if left out.",
+)
 @click.option("--db", "use_db", is_flag=True, help="Store in the shared database instead of a log directory.")
 @click.option(
     "--db-url", envvar="TESTBED_DB", metavar="URL", help="The shared database. [default: results/testbed.sqlite]"
@@ -34,7 +46,8 @@ from testbed.cli import ManyCommand, run
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the plan; evaluate nothing.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--wait", is_flag=True, help="Wait while another program writes to the database; else that is an error.")
+@click.option("--quiet", is_flag=True, help="No progress bar, and no line per finished evaluation.")
 @click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")
 @click.option(
     "--dataset", "datasets", multiple=True, metavar="NAME=PATH...", help="A folder of class folders, or an .npz."

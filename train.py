@@ -1,3 +1,4 @@
+#!/usr/bin/env python
 """Trains a registered network on a data set: saves its weights, and a card that tells how they were made."""
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from models.model_base import Model
 
 T = TypeVar("T")
+_LIMITED = re.compile(r"(?P<name>.+)@limit(?P<limit>[1-9]\d*)")
 METRIC_ARGUMENTS = ("logits", "targets", "predictions", "target_ranks", "class_names", "sample_ids")
 
 
@@ -81,7 +83,8 @@ class Registry:
         self._datasets: _Table[Dataset] = _Table("Dataset")
         self._metrics: _Table[Callable[..., Any]] = _Table("Metric")
         self._model_families: dict[str, Callable[[str], Model]] = {}
-        self._setting_families: list[EvalSettingFamily] = []
+        self._setting_families: list[tuple[EvalSettingFamily, Path | None]] = []
+        self._derived: dict[str, tuple[EvalSetting, Path | None]] = {}
         self._source: Path | None = None
         self.failures: list[Failure] = []
         self._family_models: dict[str, Model] = {}
@@ -117,7 +120,8 @@ class Registry:
 
     def add_eval_setting_family(self, family: EvalSettingFamily) -> None:
         """Registers settings that every data set has."""
-        self._setting_families.append(family)
+        self._setting_families.append((family, self._source))
+        self._derived.clear()
 
     @contextmanager
     def importing(self, path: Path) -> Iterator[None]:
@@ -126,6 +130,8 @@ class Registry:
         try:
             yield
         except BaseException:
+            self._setting_families = [known for known in self._setting_families if known[1] != path]
+            self._derived.clear()
             for table in (self._models, self._settings, self._datasets, self._metrics):
                 table.forget(path)
             raise
@@ -165,19 +171,26 @@ class Registry:
     def eval_setting(self, name: str) -> EvalSetting:
         """The setting `name`; one that is registered goes before a derived one of the same name.
 
+        `NAME@limitN` is NAME on the first N samples of a seeded order.
+
         Raises: UnknownNameError: no such setting; nearest names and files that failed are told.
         """
         if (setting := self._settings.get(name)) is not None:
             return setting
         if (derived := self._derived_setting(name)) is not None:
             return derived
+        if limited := _LIMITED.fullmatch(name):
+            return self.eval_setting(limited["name"]).limited(int(limited["limit"]))
         raise UnknownNameError(self._unknown("eval-setting", name, self.eval_setting_names()))
 
     def _derived_setting(self, name: str) -> EvalSetting | None:
+        if name in self._derived:
+            return self._derived[name][0]
         owners = [dataset for key, dataset in self._datasets.values.items() if name.startswith(key)]
         for dataset in sorted(owners, key=lambda owner: -len(owner.name)):
-            for family in self._setting_families:
+            for family, source in self._setting_families:
                 if (setting := family.build(dataset, name)) is not None:
+                    self._derived[name] = setting, source
                     return setting
         return None
 
@@ -197,13 +210,15 @@ class Registry:
         """Registered metrics by name."""
         return dict(self._metrics.values)
 
-    def source_of(self, definition: Model | EvalSetting) -> Path | None:
-        """The file that registered a definition; None for a derived one."""
-        for table in (self._models, self._settings):
-            for key, value in table.values.items():
-                if value is definition:
-                    return table.sources[key]
-        return None
+    def model_source(self, model: Model) -> Path | None:
+        """The file that registered a model; None for one that no file did."""
+        return self._models.sources.get((model.name, model.label_space))
+
+    def setting_source(self, name: str) -> Path | None:
+        """The file that registered the setting `name`, or the family that it is derived by; None for neither."""
+        if limited := _LIMITED.fullmatch(name):
+            name = limited["name"]
+        return self._settings.sources.get(name) or self._derived.get(name, (None, None))[1]
 
     # Listing
 
@@ -216,7 +231,7 @@ class Registry:
         derived = (
             name
             for dataset in self._datasets.values.values()
-            for family in self._setting_families
+            for family, _ in self._setting_families
             for name in family.names(dataset)
         )
         return sorted({*self._settings.values, *derived})

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.postgresql import postgresql
+
+__all__ = ["postgresql"]  # a fixture of all tests
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -64,8 +63,10 @@ class UniformNoiseFamily:
     def build(self, dataset: Dataset, name: str) -> EvalSetting | None:
         if name == f"{dataset.name}-mscr-{self.norm}":
             return self._setting(dataset, name, kind="mscr", epsilon=None)
-        level = re.fullmatch(rf"{re.escape(dataset.name)}-noise-{self.norm}-([0-9.]+(?:e-?[0-9]+)?)", name)
-        return None if level is None else self._setting(dataset, name, kind="noise", epsilon=_level(level[1], name))
+        prefix = f"{dataset.name}-noise-{self.norm}-"
+        if not name.startswith(prefix) or "@" in name:
+            return None
+        return self._setting(dataset, name, kind="noise", epsilon=_level(name.removeprefix(prefix), name))
 
     def _setting(self, dataset: Dataset, name: str, *, kind: str, epsilon: float | None) -> EvalSetting:
         level = "half the minimal class separation" if epsilon is None else f"{epsilon:g}"
@@ -92,10 +93,11 @@ def _level(text: str, name: str) -> float:
     try:
         epsilon = float(text)
     except ValueError:
-        raise DefinitionError(f"EvalSetting '{name}' ends in '{text}', which is not a number.") from None
-    if f"{epsilon:g}" != text or epsilon == 0:
-        remedy = "The clean setting has no noise." if epsilon == 0 else f"Write it as {name[: -len(text)]}{epsilon:g}."
-        raise DefinitionError(f"EvalSetting '{name}' has the noise level {text}. {remedy}")
+        raise DefinitionError(f"Setting '{name}' ends in '{text}', which is no noise level: give a number.") from None
+    if not 0 < epsilon < float("inf"):
+        raise DefinitionError(f"EvalSetting '{name}' has the noise level {text}. It must be a positive number.")
+    if f"{epsilon:g}" != text:
+        raise DefinitionError(f"EvalSetting '{name}' has the noise level {text}. Write it as {epsilon:g}.")
     return epsilon
 
 

@@ -68,6 +68,7 @@ registry.add_dataset(
         fit_split="train",
         separation_splits=None,
         color_mode="L",
+        canonical_size=8,
         description="1,797 handwritten digits of scikit-learn, 8 x 8 grey; 1000 train, 200 validation, 597 test",
     )
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from testbed.errors import DefinitionError
+from testbed.logit_policy import check_policy
 from testbed.metrics.accuracy import accuracy_topk
 from testbed.records import Shift
 from testbed.signatures import check_arguments, check_name
@@ -56,9 +57,11 @@ class EvalSetting:
         parent_eval_setting: a setting that, where complete for a model, stands for this one.
         shift: how this setting departs from its clean parent.
         num_draws: independent draws of the perturbation per sample.
-        store_logits: 'full'.
+        store_logits: how much of the logits is stored: 'full', 'lossless', 'float16', 'topk:K' or 'predictions' (see
+            `testbed.logit_policy`); no part of what the setting is.
         space: 'model': perturb what the model's transform gives; 'canonical': perturb at the data set's canonical size
             and let the model's resize come after.
+        limit: use only the first so many samples of an order that is fixed for the data set.
         version: bump it when the definition changes; without one the file is the version.
         description: one line for listings.
     """
@@ -78,6 +81,7 @@ class EvalSetting:
     num_draws: int = 1
     store_logits: str = "full"
     space: Literal["model", "canonical"] = "model"
+    limit: int | None = None
     version: str | None = None
     description: str = ""
 
@@ -90,20 +94,32 @@ class EvalSetting:
             raise DefinitionError(f"{where} size is {self.size}. It must be 1 or more.")
         if self.num_draws < 1:
             raise DefinitionError(f"{where} num_draws is {self.num_draws}. It must be 1 or more.")
+        check_policy(self.store_logits, where=f"{where} store_logits")
         check_arguments(self.perturbation_fn_cpu, where=f"{where} perturbation_fn_cpu", required=("image",))
         check_arguments(self.perturbation_fn_gpu, where=f"{where} perturbation_fn_gpu", required=("images",),
                         optional=("model", "targets", "keys"))  # fmt: skip
         check_arguments(self.metrics_fn, where=f"{where} metrics_fn", required=("logits", "targets"),
                         optional=("image_paths", "py_model"))  # fmt: skip
+        if self.needs_separation and not hasattr(self.perturbation_fn_gpu, "epsilon"):
+            raise DefinitionError(
+                f"{where} its noise level comes from the separation, so its perturbation_fn_gpu must be a dataclass "
+                "with a field `epsilon`, such as UniformNoise. Or give the shift an epsilon."
+            )
 
     @property
     def needs_separation(self) -> bool:
         """Whether the noise level is the data set's minimal class separation, known only once that is computed."""
         return self.shift is not None and self.shift.norm is not None and self.shift.epsilon is None
 
+    def limited(self, limit: int) -> EvalSetting:
+        """This setting on the first `limit` samples of a seeded order, compared with its clean parent on the same."""
+        shift = self.shift and replace(self.shift, clean_eval_setting=f"{self.shift.clean_eval_setting}@limit{limit}")
+        parent = self.parent_eval_setting and f"{self.parent_eval_setting}@limit{limit}"
+        return replace(self, name=f"{self.name}@limit{limit}", limit=limit, shift=shift, parent_eval_setting=parent)
+
     def at_epsilon(self, epsilon: float) -> EvalSetting:
         """This setting with its noise level filled in; `epsilon` in [0, 1] pixel units."""
-        if self.shift is None or self.perturbation_fn_gpu is None:
+        if self.shift is None or not hasattr(self.perturbation_fn_gpu, "epsilon"):
             raise DefinitionError(f"EvalSetting '{self.name}' has no noise whose level could be set.")
         perturbation = replace(self.perturbation_fn_gpu, epsilon=epsilon)  # type: ignore[type-var]
         return replace(self, shift=replace(self.shift, epsilon=epsilon), perturbation_fn_gpu=perturbation)

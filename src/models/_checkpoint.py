@@ -79,7 +79,7 @@ def _read_torch(path: Path) -> Any:
         raise DataError(
             f"Checkpoint '{path}' is refused: it is damaged, or holds pickled objects besides tensors, which could run "
             "code when they are loaded. Where you trust it, load it yourself and save network.state_dict(), best with "
-            f"safetensors. (torch: {_first_line(error)})"
+            f"safetensors. ({type(error).__name__})"
         ) from error
 
 

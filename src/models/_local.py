@@ -11,6 +11,7 @@ from models._architecture import FORMS, build_architecture, find_architecture
 from models._checkpoint import check_file, load_checkpoint
 from models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.errors import DefinitionError
+from testbed.fingerprint import file_sha256
 
 RESIZE_TO_CROP = 256 / 224  # the usual ImageNet protocol, kept for other sizes
 UNKNOWN_LABEL_SPACE = "unknown"
@@ -69,9 +70,16 @@ def local_model(path: str, options: LocalModelOptions) -> Model:
         eval_batch_size=options.batch_size,
         normalization=None if mean is None or std is None else StandardNormalization(mean=mean, std=std),
         arch=options.arch,
+        version=_version(options.arch),
         label_space=options.label_space or UNKNOWN_LABEL_SPACE,
         weights=weights,
     )
+
+
+def _version(arch: str) -> str:
+    """What stands for the code of an architecture: the bytes of a user's file, else its name."""
+    file = Path(arch.rpartition(":")[0]).expanduser()
+    return f"{arch} {file_sha256(file)}" if file.suffix == ".py" and file.is_file() else arch
 
 
 def _load(arch: str, num_classes: int | None, weights: Path) -> Any:

@@ -96,6 +96,7 @@ class Model:
             calling the classifier; `images` are normalized.
         adversarial_batch_size: images per pass where gradients are needed; the eval batch divided by 8 if not given.
         label_space: whose classes the outputs are, e.g. 'imagenet-1k', 'cifar10', 'digits'.
+        is_random: `classify` draws random numbers; each seed is then a run of its own, also on clean images.
         version: bump it when the definition changes what the model computes; without one the file is the version.
         weights: file of the parameters, part of the model's identity.
         description: one line for listings.
@@ -110,6 +111,7 @@ class Model:
     classify: Callable[..., Any] | None = None
     adversarial_batch_size: int | None = None
     label_space: str = "imagenet-1k"
+    is_random: bool = False
     version: str | None = None
     weights: Path | None = None
     description: str = ""

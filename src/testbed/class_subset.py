@@ -33,11 +33,9 @@ def names_in_subset(names: Sequence[str], sublist: Sequence[int] | None) -> tupl
     """Names of the classes that count, in the order of their positions."""
     if sublist is None or len(sublist) == len(names):
         return tuple(names)
-    return tuple(names[column] for column in sublist)
+    return tuple(names[column] if column < len(names) else f"class {column}" for column in sublist)
 
 
-def columns_in_subset(logits: NDArray[Any], sublist: Sequence[int] | None) -> NDArray[Any]:
-    """Logits [n, classes] of the classes that count; logits that a model has cut itself stay as they are."""
-    if sublist is None or logits.shape[1] == len(sublist):
-        return logits
-    return logits[:, list(sublist)]
+def columns_in_subset(logits: NDArray[Any], sublist: Sequence[int] | None, *, is_cut: bool) -> NDArray[Any]:
+    """Logits [n, classes] of the classes that count; those that the model `is_cut` to already stay as they are."""
+    return logits if sublist is None or is_cut else logits[:, list(sublist)]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from testbed.errors import TestbedError
 
 EXIT_SOME_FAILED = 1
 EXIT_INTERRUPTED = 130
+_LAST_OPTION = "testbed.last_option"
 
 
 class ManyCommand(click.Command):
@@ -24,7 +28,17 @@ class ManyCommand(click.Command):
             if isinstance(option, click.Option) and option.multiple and option.nargs == 1
             for name in option.opts
         }
-        return super().parse_args(ctx, _spread(args, repeatable))
+        spread = _spread(args, repeatable)
+        ctx.meta[_LAST_OPTION] = next((arg for arg in reversed(spread) if arg.startswith("-") and arg != "-"), None)
+        return super().parse_args(ctx, spread)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completions of `incomplete`: also for the second and later values of an option."""
+        if not incomplete.startswith("-"):
+            for option in self.params:
+                if isinstance(option, click.Option) and option.multiple and ctx.meta.get(_LAST_OPTION) in option.opts:
+                    return option.shell_complete(ctx, incomplete)
+        return super().shell_complete(ctx, incomplete)
 
 
 def _spread(args: Sequence[str], repeatable: set[str]) -> list[str]:
@@ -33,7 +47,7 @@ def _spread(args: Sequence[str], repeatable: set[str]) -> list[str]:
     current: str | None = None
     is_first = False
     for arg in args:
-        if arg.startswith("-") and arg != "-":
+        if arg.startswith("-") and not _is_number(arg) and arg != "-":
             name, equals, _ = arg.partition("=")
             current = name if name in repeatable else None
             is_first = current is not None and not equals
@@ -43,6 +57,26 @@ def _spread(args: Sequence[str], repeatable: set[str]) -> list[str]:
             is_first = False
         spread.append(arg)
     return spread
+
+
+def complete_names(kind: Literal["models", "eval_settings"]) -> Callable[..., list[str]]:
+    """A `shell_complete` callback for names, as the last listing found them: nothing is imported for it."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        from testbed.definitions import plugin_paths
+        from testbed.names import kept_names
+
+        with suppress(TestbedError):
+            kept = kept_names(plugin_paths(context.params.get("plugins") or ()))
+            return [name for name in getattr(kept, kind, ()) if name.startswith(incomplete)]
+        return []
+
+    return complete
+
+
+def _is_number(arg: str) -> bool:
+    """Whether an argument that starts with a dash is a number, and no option."""
+    return arg[1:2].isdigit() or arg[1:2] == "."
 
 
 def run(command: click.Command, args: Sequence[str] | None = None) -> NoReturn:
@@ -56,7 +90,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> NoReturn:
 
 def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
     try:
-        result: Any = command.main(args=args, standalone_mode=False)
+        result: Any = command.main(args=args, standalone_mode=False, complete_var=_complete_variable())
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -67,6 +101,11 @@ def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
         say("Interrupted. What was stored stays; the same command goes on from there.")
         return EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _complete_variable() -> str:
+    """What asks a script for its shell completion: `_EVAL_COMPLETE` for eval.py."""
+    return f"_{Path(sys.argv[0]).stem.upper()}_COMPLETE"
 
 
 def say(line: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from registry import Failure, registry
-from testbed.errors import DataError
+from testbed.errors import DataError, DefinitionError
 from testbed.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -56,11 +56,13 @@ def load_definitions(sources: Sources | None = None) -> list[Failure]:
     """Imports every file of definitions, one by one; returns the files that failed, which harm nothing else."""
     sources = sources or Sources()
     _register_local_models(sources.local_models)
-    for dataset in sources.datasets:
-        registry.add_dataset(dataset)
     for path, module_name in _definition_files(sources.plugins):
-        if module_name not in sys.modules:
+        if module_name not in sys.modules and all(failure.path != path for failure in registry.failures):
             _import_file(path, module_name)
+    for dataset in sources.datasets:
+        if registry.datasets.get(dataset.name, dataset) is not dataset:
+            raise DefinitionError(f"--dataset {dataset.name}=...: that name is taken. Choose another name.")
+        registry.add_dataset(dataset)
     return registry.failures
 
 

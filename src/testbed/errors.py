@@ -39,9 +39,13 @@ class StoreError(TestbedError):
     exit_code = 3
 
 
+class BusyError(StoreError):
+    """Another program writes to the database: whoever waits can have it later."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`Did you mean a, b or c?` for the known names nearest to `name`; an empty string where none is near."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.6)
     if not near:
         return ""
     listed = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} or {near[-1]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,35 @@ def fingerprint(spec: Any) -> str:
     """SHA-256 (hex) of a JSON-able value in canonical form: keys sorted, no spaces, no NaN."""
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def model_fingerprint(name: str, label_space: str, spec: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of a model's definition. The name counts: models of one file may differ in code alone."""
+    return fingerprint({"name": name, "label_space": label_space, **spec})
+
+
+def setting_fingerprint(
+    name: str,
+    spec: Mapping[str, Any],
+    *,
+    dataset: str,
+    sample_indices: Iterable[int] | None,
+    class_sublist: Iterable[int] | None,
+) -> str:
+    """SHA-256 (hex) of a setting's definition. The name counts: settings of one file may differ in code alone.
+
+    Args:
+        dataset: fingerprint of its data.
+        sample_indices, class_sublist: the samples and classes it uses; None for all.
+    """
+    content = {
+        "name": name,
+        "spec": spec,
+        "dataset": dataset,
+        "subset": None if sample_indices is None else [int(index) for index in sample_indices],
+        "class_sublist": None if class_sublist is None else [int(index) for index in class_sublist],
+    }
+    return fingerprint(content)
 
 
 def file_sha256(path: Path) -> str:

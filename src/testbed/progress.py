@@ -26,7 +26,12 @@ class PlanProgress:
         self._total, self._done, self._skipped = total, done, done
         self._begin = self._last_line = monotonic()
         self._bar = tqdm(
-            total=total, initial=done, unit="sample", unit_scale=True, disable=not self._is_terminal, dynamic_ncols=True
+            total=total,
+            initial=done,
+            unit=" samples",
+            unit_scale=True,
+            disable=not self._is_terminal,
+            dynamic_ncols=True,
         )
 
     def __enter__(self) -> PlanProgress:
@@ -44,6 +49,11 @@ class PlanProgress:
         if not self._is_terminal and not self._is_quiet and monotonic() - self._last_line > LINE_SECONDS:
             self._last_line = monotonic()
             self.say(self._line())
+
+    def note(self, line: str) -> None:
+        """Prints a line that only tells how far the work is."""
+        if not self._is_quiet:
+            self.say(line)
 
     def say(self, line: str) -> None:
         """Prints a line beside the bar."""

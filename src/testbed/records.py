@@ -130,6 +130,31 @@ class MetricValue:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedResult:
+    """A number that somebody else published: it has no logits and no interval, and is never mixed with our own.
+
+    Args:
+        source: name it was imported under.
+        source_sha256: of the file it was read from.
+        model, eval_setting, metric: as the source calls them.
+        protocol: how the source evaluated; numbers of two protocols are not compared in silence.
+        value: percent; None for a cell that the source leaves empty.
+        input_size: side of the model's images in pixels, where the source tells.
+        flag: what is known to be wrong with it; else empty.
+    """
+
+    source: str
+    source_sha256: str
+    model: str
+    eval_setting: str
+    metric: str
+    protocol: str
+    value: float | None
+    input_size: int | None = None
+    flag: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelVersion:
     """A model as the store knows it: a name, and the fingerprint that identifies what stands behind it."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 from testbed.records import MetricValue
 from testbed.results import COMPARISONS, Result
 
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
+WIDTH = 116
 HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
 
 
@@ -29,10 +31,11 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 def _row(result: Result) -> tuple[str, ...]:
     evaluation = result.evaluation
-    seeds = "" if len(result.runs) == 1 else f" ({len(result.runs)} runs)"
+    distinct = len({run.evaluation.id for run in result.runs})
+    seeds = "" if distinct == 1 else f" ({distinct} runs)"
     draws = "" if evaluation.num_draws == 1 else f" x {evaluation.num_draws}"
-    top1 = result.metric("top1")
-    cells = [_cell(top1) if top1 else evaluation.status]
+    draws += "" if distinct == 1 else f" x {distinct}"
+    cells = [_cell(result.accuracies["top1"]) if result.accuracies else evaluation.status]
     cells += [_cell(result.comparisons[name]) if name in result.comparisons else "" for name in COMPARISONS]
     return (evaluation.model, evaluation.setting + seeds, f"{evaluation.n}{draws}", *cells)
 
@@ -55,7 +58,7 @@ def report_text(results: Sequence[Result], separations: Mapping[str, Mapping[str
         if result.comparisons:
             telling[result.evaluation.model] = _more_telling(telling.get(result.evaluation.model), result, separations)
     sentences = [sentence(result, separations.get(result.evaluation.setting)) for result in telling.values()]
-    return "\n".join([results_table(results), *(f"\n{text}" for text in sentences)])
+    return "\n".join([results_table(results), *(f"\n{fill(text, WIDTH)}" for text in sentences)])
 
 
 def _more_telling(known: Result | None, other: Result, separations: Mapping[str, Mapping[str, Any]]) -> Result:
@@ -89,21 +92,21 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     evaluation, loss, shift = result.evaluation, result.comparisons["loss"], result.evaluation.shift
     if shift is None or shift.epsilon is None:
         return ""
-    level = f"within {shift.epsilon:.4f} on {evaluation.dataset}"
+    level = f"within {shift.epsilon:.4f} on {evaluation.n} samples of {evaluation.dataset}"
     source = f", half of {separation_words(separation)}" if separation else " (a level of the user's choice)"
     noise = f"under uniform {NORM_SYMBOLS[shift.norm or 'linf']} noise {level}{source}"
     if loss.value is None:
         return f"{evaluation.model}: what is lost {noise} is undefined, because {loss.reason}."
     draws = sum(run.evaluation.num_draws for run in result.runs)
     return (
-        f"{evaluation.model} loses {loss.value:.2f} % of the images that it classifies right when clean, at most "
-        f"{loss.ci_high:.2f} % (95 % interval {loss.ci_low:.2f} to {loss.ci_high:.2f} %, n = {loss.n}, {draws} draws "
-        f"each), {noise}{_worst_class(result)}; not tested: other norms and levels, corruptions, attacks, other data."
+        f"{evaluation.model} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
+        f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {draws} draws each), "
+        f"{noise}{_worst_class(result)}; not tested: other norms and levels, corruptions, attacks, other data."
     )
 
 
 def _worst_class(result: Result) -> str:
-    worst = result.metric("worst_class_accuracy")
-    if worst is None or worst.value is None:
+    worst = result.accuracies["worst_class_accuracy"]
+    if worst.value is None:
         return ""
     return f"; its worst class there is '{worst.detail['class']}', {worst.value:.1f} % right (n = {worst.n})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from registry import registry
 from testbed.class_subset import columns_in_subset
-from testbed.errors import UnknownNameError
+from testbed.errors import TestbedError, UnknownNameError
 from testbed.metrics.accuracy import balanced_accuracy, per_class, top1, top5
 from testbed.metrics.comparison import compare
-from testbed.metrics.runs import over_runs
-from testbed.records import MetricValue
+from testbed.metrics.runs import over_runs, top1_over_runs
+from testbed.records import IntArray, MetricValue
 from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
+from testbed.store.reader import Reader
 from testbed.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ACCURACIES = (top1, top5, balanced_accuracy, per_class)
 COMPARISONS = ("mscr", "loss", "recovery")
 
 
@@ -66,14 +66,27 @@ def own_metrics(evaluation: Evaluation) -> list[MetricValue]:
     A stale evaluation keeps what its former definition computed and today's does not.
     """
     ranks, targets = evaluation.target_ranks(), evaluation.targets()
-    num_classes = len(evaluation.class_names)
-    found = {value.name: value for value in (f(ranks, targets, num_classes=num_classes) for f in ACCURACIES)}
+    found = accuracies(ranks, targets, num_classes=len(evaluation.class_names))
     found["worst_class_accuracy"] = _with_class_names(found["worst_class_accuracy"], evaluation.class_names)
     if evaluation.is_stale:
         kept = {value.name: value for value in evaluation.metrics() if value.name not in found}
         return [*found.values(), *kept.values()]
     found.update({value.name: value for value in (*_setting_metrics(evaluation), *_registered_metrics(evaluation))})
     return list(found.values())
+
+
+def accuracies(ranks: IntArray, targets: IntArray, *, num_classes: int) -> dict[str, MetricValue]:
+    """Top-1, top-5, balanced and worst-class accuracy by name.
+
+    A sample whose class is not among the setting's (target -1) counts as wrong in the first two, and in no class.
+    """
+    is_among = targets >= 0
+    classified = [metric(ranks, targets, num_classes=num_classes) for metric in (top1, top5)]
+    of_classes = [
+        metric(ranks[:, is_among], targets[is_among], num_classes=num_classes)
+        for metric in (balanced_accuracy, per_class)
+    ]
+    return {value.name: value for value in (*classified, *of_classes)}
 
 
 def _with_class_names(worst: MetricValue, names: Sequence[str]) -> MetricValue:
@@ -87,21 +100,26 @@ def _setting_metrics(evaluation: Evaluation) -> list[MetricValue]:
     """What the setting's own `metrics_fn` returns; the names it shares with built-in metrics are then its own."""
     try:
         setting = registry.eval_setting(evaluation.setting)
-        model = registry.model(evaluation.model, evaluation.label_space)
     except UnknownNameError:
         return []
     if setting.metrics_fn is None:
         return []
-    given = {"image_paths": evaluation.sample_ids(), "py_model": model}
-    extras = {name: given[name] for name in argument_names(setting.metrics_fn) if name in given}
-    return _mean_over_draws("metrics_fn", evaluation, lambda draw: _call_metrics_fn(setting, evaluation, draw, extras))
+    given: dict[str, Callable[[], Any]] = {
+        "image_paths": evaluation.sample_ids,
+        "py_model": lambda: registry.model(evaluation.model, evaluation.label_space),
+    }
+    wanted = {name: given[name] for name in argument_names(setting.metrics_fn) if name in given}
+    return _mean_over_draws("metrics_fn", evaluation, lambda draw: _call_metrics_fn(setting, evaluation, draw, wanted))
 
 
-def _call_metrics_fn(setting: Any, evaluation: Evaluation, draw: int, extras: Mapping[str, Any]) -> Mapping[str, float]:
+def _call_metrics_fn(
+    setting: Any, evaluation: Evaluation, draw: int, wanted: Mapping[str, Callable[[], Any]]
+) -> Mapping[str, float]:
     import torch  # the ancestor's metric functions take tensors
 
-    logits = torch.from_numpy(columns_in_subset(evaluation.logits(draw), evaluation.class_sublist))
-    targets = torch.from_numpy(evaluation.targets().astype(np.int64))
+    extras = {name: get() for name, get in wanted.items()}  # a model from elsewhere cannot be had
+    logits = torch.from_numpy(_logits(evaluation, draw))
+    targets = torch.from_numpy(evaluation.dataset_targets().astype(np.int64))
     values: Mapping[str, float] = setting.metrics_fn(logits=logits, targets=targets, **extras)
     return values
 
@@ -117,9 +135,14 @@ def _named_call(name: str, function: Callable[..., Any], evaluation: Evaluation,
     return {name: _call(function, evaluation, draw)}
 
 
+def _logits(evaluation: Evaluation, draw: int) -> NDArray[np.float32]:
+    """Logits of the setting's classes, [n, classes]."""
+    return columns_in_subset(evaluation.logits(draw), evaluation.class_sublist, is_cut=evaluation.is_cut_by_model)
+
+
 def _call(function: Callable[..., Any], evaluation: Evaluation, draw: int) -> float:
     available: dict[str, Callable[[], Any]] = {
-        "logits": lambda: columns_in_subset(evaluation.logits(draw), evaluation.class_sublist),
+        "logits": lambda: _logits(evaluation, draw),
         "targets": evaluation.targets,
         "predictions": lambda: evaluation.predictions()[draw],
         "target_ranks": lambda: evaluation.target_ranks()[draw],
@@ -138,7 +161,8 @@ def _mean_over_draws(
         draws = [call(draw) for draw in range(evaluation.num_draws)]
         means = {name: float(np.mean([float(values[name]) for values in draws])) for name in draws[0]}
     except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        text = " ".join(str(error).split())
+        reason = text if isinstance(error, TestbedError) else f"{type(error).__name__}: {text}"
         return [MetricValue(name=source, value=None, n=evaluation.n, reason=reason)]
     return [
         MetricValue(name=name, value=value if np.isfinite(value) else None, n=evaluation.n,
@@ -165,10 +189,12 @@ class Result:
 
     Args:
         runs: one or more, in the order of their seeds.
+        accuracies: over all runs, by name; empty where a run is not complete.
         comparisons: MSCR, loss and recovery by name; empty for a clean setting or where a run is not complete.
     """
 
     runs: tuple[Run, ...]
+    accuracies: Mapping[str, MetricValue]
     comparisons: Mapping[str, MetricValue]
 
     @property
@@ -176,16 +202,37 @@ class Result:
         """The first run's evaluation, which stands for what all runs share."""
         return self.runs[0].evaluation
 
-    def metric(self, name: str) -> MetricValue | None:
-        """A metric of the first run by itself."""
-        return next((value for value in self.evaluation.metrics() if value.name == name), None)
-
 
 def result_of(runs: Sequence[Run]) -> Result:
     """The runs of one model on one setting, compared with their clean parents where all are complete."""
-    pairs = [(run.evaluation, run.clean) for run in runs if run.clean is not None]
-    is_complete = len(pairs) == len(runs) and all(e.status == "complete" for pair in pairs for e in pair)
-    return Result(runs=tuple(runs), comparisons=compare_runs(pairs) if is_complete else {})
+    if any(run.evaluation.status != "complete" for run in runs):
+        return Result(runs=tuple(runs), accuracies={}, comparisons={})
+    pairs = [(run.evaluation, run.clean) for run in runs if run.clean and run.clean.status == "complete"]
+    return Result(
+        runs=tuple(runs),
+        accuracies=accuracies_over_runs([run.evaluation for run in runs]),
+        comparisons=compare_runs(pairs) if len(pairs) == len(runs) else {},
+    )
+
+
+def accuracies_over_runs(evaluations: Sequence[Evaluation]) -> dict[str, MetricValue]:
+    """The accuracies of a model on a setting over its runs; those of a single one as they are stored.
+
+    Draws of all runs are pooled. Where each run fits a model of its own, the interval of top-1 is widened by the spread
+    of the runs.
+    """
+    distinct = list({evaluation.id: evaluation for evaluation in evaluations}.values())
+    first = distinct[0]
+    if len(distinct) == 1:
+        return {value.name: value for value in first.metrics()}
+    targets, num_classes = first.targets(), len(first.class_names)
+    ranks = [evaluation.target_ranks() for evaluation in distinct]
+    found = accuracies(np.concatenate(ranks), targets, num_classes=num_classes)
+    found["worst_class_accuracy"] = _with_class_names(found["worst_class_accuracy"], first.class_names)
+    if len({evaluation.fit_seed for evaluation in distinct}) > 1:
+        singles = [top1(rank, targets, num_classes=num_classes) for rank in ranks]
+        found["top1"] = top1_over_runs(singles)
+    return found
 
 
 def compare_runs(runs: Sequence[tuple[Evaluation, Evaluation]]) -> dict[str, MetricValue]:
@@ -246,34 +293,6 @@ def _number(value: MetricValue) -> dict[str, Any]:
     return record | ({"detail": dict(value.detail)} if value.detail else {})
 
 
-def table(store: Store) -> pd.DataFrame:
-    """All stored metrics as one long table: a row per model, setting, run and metric, with n and interval."""
-    import pandas as pd
-
-    return pd.DataFrame(_rows(store.list_evaluations()))
-
-
-def _rows(evaluations: Iterable[Evaluation]) -> Iterable[dict[str, Any]]:
-    for evaluation in evaluations:
-        shift = evaluation.shift
-        shared = {
-            "model": evaluation.model,
-            "label_space": evaluation.label_space,
-            "eval_setting": evaluation.setting,
-            "dataset": evaluation.dataset,
-            "fit_seed": evaluation.fit_seed,
-            "noise_seed": evaluation.noise_seed,
-            "num_draws": evaluation.num_draws,
-            "status": evaluation.status,
-            "is_stale": evaluation.is_stale,
-            "shift_family": shift.family if shift else None,
-            "shift_name": shift.name if shift else None,
-            "severity": shift.severity if shift else None,
-            "norm": shift.norm if shift else None,
-            "epsilon": shift.epsilon if shift else None,
-            "clean_eval_setting": shift.clean_eval_setting if shift else None,
-        }
-        compared = [value for values in evaluation.comparisons().values() for value in values]
-        for value in (*evaluation.metrics(), *compared):
-            yield {**shared, "metric": value.name, "value": value.value, "ci_low": value.ci_low,
-                   "ci_high": value.ci_high, "n": value.n, "method": value.method, "reason": value.reason}  # fmt: skip
+def table(store: Reader, *, published: Collection[str] = ()) -> pd.DataFrame:
+    """All stored metrics as one long table, and below them the numbers that were imported from `published` sources."""
+    return store.results(published=published)

@@ -77,7 +77,9 @@ def test_an_unknown_model_or_setting(command: Command) -> None:
     )
     refused(run(command, "digits-linear", setting="digit"), 2, "Unknown eval-setting 'digit'", "Did you mean digits")
     refused(run(command, "digits-linear", setting="nothing-*"), 2, "No eval-setting matches 'nothing-*'")
-    refused(run(command, "digits-linear", setting="digits-noise-linf-0.10"), 2, "Write it as digits-noise-linf-0.1")
+    refused(run(command, "digits-linear", setting="digits-noise-linf-0.10"), 2, "Write it as 0.1")
+    refused(run(command, "digits-linear", setting="digits-noise-linf--1"), 2, "must be a positive number")
+    refused(run(command, "digits-linear", setting="digits-noise-linf-abc"), 2, "'abc', which is no noise level")
 
 
 def test_a_gpu_that_is_not_there(command: Command) -> None:
@@ -120,6 +122,12 @@ def test_a_dataset_option_without_a_path(command: Command) -> None:
     refused(run(command, "digits-linear", setting="mine", more=("--dataset", "mine")), 2, "NAME=PATH")
 
 
+def test_a_dataset_option_cannot_take_the_name_of_another(command: Command, tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", x=np.zeros((4, 8, 8), np.uint8), y=[0, 1, 0, 1])
+    more = ("--dataset", f"digits={tmp_path}/mine.npz")
+    refused(run(command, "digits-linear", more=more), 2, "--dataset digits=...", "Choose another name")
+
+
 def test_models_that_fail_are_named_and_the_others_finish(command: Command, plugin: Path) -> None:
     done = run(command, "raises", "wrong-shape", "aborts", "not-a-number", "always-three", more=("--plugin", plugin))
     assert done.code == 1
@@ -127,9 +135,10 @@ def test_models_that_fail_are_named_and_the_others_finish(command: Command, plug
     assert found["always-three"]["status"] == "complete"
     assert found["always-three"]["metrics"]["top1"]["value"] == pytest.approx(100 * 61 / 597, abs=1)
     assert found["raises"]["status"] == "failed"
-    assert found["raises"]["reason"] == "ValueError: no such layer"
+    assert found["raises"]["reason"] == "ValueError: no such layer (toys.py, line 10)"
     assert found["wrong-shape"]["status"] == "failed"
     assert "shape (64, 10, 1) for 64 images" in found["wrong-shape"]["reason"]
+    assert found["aborts"]["status"] == "failed"
     assert "signal SIGABRT" in found["aborts"]["reason"]
     assert "3 times" in found["aborts"]["reason"]
     last = done.err.strip().splitlines()[-3:]

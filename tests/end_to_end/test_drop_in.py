@@ -93,8 +93,10 @@ def attack(images, model):
     return images.detach()
 
 def own_metrics(logits, targets, image_paths, py_model):
-    assert len(logits) == len(targets) == len(image_paths)
-    return {'top1': accuracy_topk(logits, targets)['top1'], 'paths': float(sum('dark' in p for p in image_paths)),
+    assert len(logits) == len(targets) == len(image_paths) and logits.shape[1] == 2
+    targets = torch.tensor([{2: 0, 0: 1}[int(target)] for target in targets])  # the data set's classes, not the list's
+    return {'top1': 100 * float((logits.argmax(1) == targets).float().mean()),
+            'paths': float(sum('dark' in p for p in image_paths)),
             'name': float(len(py_model.name))}
 
 setting('clean')

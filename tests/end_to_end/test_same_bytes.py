@@ -18,6 +18,7 @@ from tests.conftest import ROOT, Command, environment
 MODELS = ("digits-linear", "digits-resnet", "digits-1nn")
 SETTINGS = ("digits-mscr-linf",)
 DRAWS = 4
+NUM_KILLS = int(os.environ.get("TESTBED_TEST_KILLS", "3"))  # how often the same run is killed and resumed
 Shards = dict[tuple[str, str, int, int], tuple[str, bytes, bytes]]
 
 
@@ -62,19 +63,20 @@ def test_same_bytes_for_any_workers_and_order(
     assert shards(tmp_path / "other.sqlite") == undisturbed
 
 
-def test_same_bytes_after_three_kills_and_a_resume(
+def test_same_bytes_after_kills_and_a_resume(
     command: Command, tmp_path: Path, cache_home: Path, undisturbed: Shards
 ) -> None:
     path, chance = tmp_path / "killed.sqlite", random.Random(0)
     line = [sys.executable, str(ROOT / "eval.py"), *arguments("sqlite:///killed.sqlite", "--workers", 2)]
-    for kill in range(1, 4):
+    for kill in range(1, NUM_KILLS + 1):
         started = subprocess.Popen(line, cwd=tmp_path, env=environment(cache_home), stderr=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
-        wanted = chance.randrange((kill - 1) * 20 + 1, kill * 20)
+        last = len(undisturbed) - 5  # so that there is something left to kill it at
+        wanted = chance.randrange((kill - 1) * last // NUM_KILLS + 1, kill * last // NUM_KILLS + 1)
         while started.poll() is None and (not path.exists() or _num_shards(path) < wanted):
             time.sleep(0.01)
         started.send_signal(signal.SIGKILL)
-        started.wait()
+        assert started.wait() == -signal.SIGKILL, "it had finished before it could be killed"
         kept = shards(path)
         assert len(kept) > 0
         assert kept.items() <= undisturbed.items()
@@ -129,6 +131,9 @@ def test_a_killed_workers_unit_is_done_by_another(
     _, error = started.communicate(timeout=120)
     assert started.returncode == 0, error
     assert shards(path) == undisturbed
+    with sqlite3.connect(path) as database:
+        workers = {row[0] for row in database.execute("select distinct worker from logit_shards")}
+    assert any("~1" in worker for worker in workers), "the killed worker had no unit in hand"
 
 
 def test_another_batch_size_gives_the_same_predictions_and_nearly_the_same_logits(

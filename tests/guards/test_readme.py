@@ -69,6 +69,8 @@ def test_ci_runs_the_two_commands_of_the_readme(tmp_path: Path) -> None:
     fake.chmod(0o755)
     (tmp_path / "python").write_text('#!/bin/sh\necho "python $*" >> "$LOG"\n')
     (tmp_path / "python").chmod(0o755)
+    (tmp_path / "apt-get").write_text("#!/bin/sh\nexit 0\n")  # the set-up's, and nothing is to be installed here
+    (tmp_path / "apt-get").chmod(0o755)
     log = tmp_path / "log"
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(log)}
     subprocess.run(["bash", str(ROOT / ".ci" / "run")], env=environment, check=True, capture_output=True)

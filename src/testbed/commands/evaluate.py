@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ from testbed.data.datasets import user_dataset
 from testbed.definitions import Sources, load_definitions, plugin_paths
 from testbed.engine.devices import choose_devices
 from testbed.engine.dry_run import plan_text
-from testbed.engine.evaluate import Place, Planned, collect, plan_evaluations, run_evaluations
-from testbed.engine.plan import Request
+from testbed.engine.evaluate import collect, driver_name, run_evaluations
+from testbed.engine.plan import Request, make_plan
+from testbed.engine.planned import Place, Planned, plan_evaluations
 from testbed.engine.preflight import check_disk_space
 from testbed.errors import DataError
 from testbed.export import export_log
+from testbed.logit_policy import check_policy
 from testbed.paths import cache_root
 from testbed.progress import PlanProgress
 from testbed.report import report_text
@@ -56,12 +59,15 @@ def evaluate_command(**options: Any) -> int:
         draws=options["draws"],
         batch_size=options["batch_size"],
         limit=options["limit"],
+        store_logits=_store_logits(options),
     )
     with _open_store(options) as store:
         return _dry_run(request, store, place) if options["dry_run"] else _run(request, store, place, options)
 
 
 def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any]) -> int:
+    make_plan(request)  # a name that is not there is told before anybody waits
+    store.lock(driver_name(), on_wait=_tell_to_wait if options["wait"] else None)
     planned = plan_evaluations(request, store, place)
     _check_space(planned, store)
     done = planned.num_samples - planned.num_missing
@@ -70,6 +76,8 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
     with PlanProgress(total=planned.num_samples, done=done, is_quiet=options["quiet"]) as progress:
         run_evaluations(planned, store, place, progress=progress)
     results = collect(planned, store)
+    for twins in same_weights(store, {result.evaluation.model for result in results}):
+        say(f"Notice: {' and '.join(twins)} have the same weights: one network under several names.")
     where = store.url if _is_shared(options) else str(options["logdir"])
     if not _is_shared(options):
         export_log(results, Path(where), where)
@@ -79,6 +87,19 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
         print(report_text(results, planned.separations))
         say(f"Stored in {where}.")
     return _report_failures(results)
+
+
+def same_weights(store: Store, names: Collection[str]) -> list[list[str]]:
+    """Those of the models `names` that are one network under several names, in groups."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for model in store.list_models():
+        if model.name in names and model.facts.weights_sha256 is not None:
+            groups[model.facts.weights_sha256].append(model.name)
+    return [group for group in groups.values() if len(set(group)) > 1]
+
+
+def _tell_to_wait(refusal: str) -> None:
+    say(f"Waiting: {refusal.split('. ')[0]}.")
 
 
 def _dry_run(request: Request, store: Store, place: Place) -> int:
@@ -135,6 +156,11 @@ def _is_shared(options: Mapping[str, Any]) -> bool:
     context = click.get_current_context(silent=True)
     source = context.get_parameter_source("db_url") if context else None
     return bool(options["use_db"]) or source is click.core.ParameterSource.COMMANDLINE
+
+
+def _store_logits(options: Mapping[str, Any]) -> str | None:
+    policy = options["store_logits"]
+    return None if policy is None else check_policy(policy, where="--store-logits")
 
 
 def _sources(options: Mapping[str, Any]) -> Sources:

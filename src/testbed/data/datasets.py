@@ -72,6 +72,8 @@ def user_dataset(
     Raises: DataError: nothing usable is there.
     """
     absolute = Path(path).expanduser().resolve()
+    if not absolute.exists():
+        raise DataError(f"Data set '{name}': {absolute} does not exist. Check the path.")
     dataset = Dataset(
         name=name,
         path=absolute,

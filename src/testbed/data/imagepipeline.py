@@ -49,7 +49,7 @@ class Pipeline:
             return
         raise DefinitionError(
             f"Data set '{self.samples.dataset}' holds {self._kind}, which cannot pass a transform of PIL images. Use a "
-            "model and a setting with transform=None, or store the images as uint8."
+            "model and a setting without a transform (no --input-size), or store the images as uint8."
         )
 
     def sample(self, index: int) -> NDArray[Any] | DamagedFile:

@@ -21,6 +21,7 @@ from testbed.fingerprint import file_sha256, fingerprint
 from testbed.randomness import permutation, stream_key
 from testbed.records import IntArray, Norm, Samples, Separation
 from testbed.separation import minimal_class_separation
+from testbed.signatures import argument_names
 from testbed.store.store import Store
 
 if TYPE_CHECKING:
@@ -109,6 +110,21 @@ class Data:
             )
         return self._banks[key]
 
+    def fit_facts(self, setting: EvalSetting, model: Model) -> dict[str, str]:
+        """What a model that is fitted in the run is fitted on, which its results depend on.
+
+        Raises: DataError: the data set has no split for that.
+        """
+        if "dataset" not in argument_names(model.classifier_loader):
+            return {}
+        dataset = self.dataset(setting.dataset)
+        if dataset.fit_split is None:
+            raise DataError(
+                f"Model '{model.name}' is fitted on a training split, and data set '{dataset.name}' has none. "
+                "Give the data set a fit_split, or use a model that is trained already."
+            )
+        return {"fitted_on": self.samples(dataset, dataset.fit_split).fingerprint}
+
     def separation(self, dataset: Dataset, norm: Norm) -> Separation:
         """The minimal class separation of a data set over its named splits, from the store or computed and stored.
 
@@ -183,5 +199,5 @@ def _identity(transform: object, owner: Model | EvalSetting | None) -> object:
     description = describe(transform)
     if description is None or "code" not in description or owner is None:
         return description
-    source = registry.source_of(owner)
+    source = registry.setting_source(owner.name) if isinstance(owner, EvalSetting) else registry.model_source(owner)
     return {**description, "owner": owner.name, "file": None if source is None else file_sha256(source)}

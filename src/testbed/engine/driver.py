@@ -11,7 +11,7 @@ from testbed.engine.engine import Engine, Event, WorkerLost
 from testbed.engine.preflight import Ready
 from testbed.engine.schedule import Pending, make_units
 from testbed.engine.unit import ModelFacts, Unit, UnitFailure, UnitResult
-from testbed.errors import DefinitionError, TestbedError
+from testbed.errors import DefinitionError, StoreError, TestbedError
 from testbed.records import Shard
 from testbed.store.store import Store
 
@@ -147,7 +147,12 @@ class Driver:
         was_missing = shard.where in self._missing[key]
         self._missing[key].discard(shard.where)
         if was_missing and not self._missing[key]:
-            self._on_complete(self._ready[key], self._ids[key])
+            try:
+                self._on_complete(self._ready[key], self._ids[key])
+            except StoreError:
+                raise
+            except Exception as error:  # its logits are stored; the other evaluations go on
+                self._fail(unit, name, UnitFailure(reason=f"its metrics failed: {type(error).__name__}: {error}"))
 
     def _record_facts(self, unit: Unit, facts: Mapping[str, ModelFacts]) -> None:
         for name, fact in facts.items():

@@ -6,9 +6,10 @@ from time import perf_counter
 
 from testbed.cli import say
 from testbed.engine.driver import probe
-from testbed.engine.evaluate import Place, Planned, identity, worker_configs
+from testbed.engine.evaluate import worker_configs
 from testbed.engine.inline import InlineEngine
-from testbed.engine.preflight import Ready
+from testbed.engine.planned import Place, Planned
+from testbed.engine.preflight import Ready, identity
 from testbed.engine.unit import UnitFailure
 from testbed.errors import DefinitionError
 
@@ -22,19 +23,26 @@ def plan_text(planned: Planned, place: Place) -> str:
         identity(item.ready): sum(where.stop - where.start for where in item.missing) for item in planned.pending
     }
     lines = []
-    for ready in {identity(ready): ready for ready in planned.preparation.evaluations}.values():
+    for ready in planned.preparation.distinct:
         left, total = missing.get(identity(ready), 0), ready.num_samples * ready.pairing.num_draws
         state = f"{left} of {total} samples to evaluate" if left else "stored"
         lines.append(f"{ready.pairing.model.name}  {ready.setting.name}  {state}")
     seconds = _estimated_seconds(planned, place)
+    size = f"{planned.num_missing_bytes / 1e6:.1f} MB to store{_policies(planned)}"
     workers = f"{len(place.devices.names)} worker(s) on {place.devices.names[0].partition(':')[0]}"
     return "\n".join(
         [
             *lines,
-            f"{len(missing)} evaluation(s), {planned.num_missing} samples to evaluate, "
-            f"{planned.num_missing_bytes / 1e6:.1f} MB to store, about {seconds:.0f} s with {workers}.",
+            f"{len(missing)} evaluation(s), {planned.num_missing} samples to evaluate, {size}, "
+            f"about {seconds:.0f} s with {workers}.",
         ]
     )
+
+
+def _policies(planned: Planned) -> str:
+    """How much of the logits is stored, where it is not all of them as they are."""
+    policies = sorted({item.ready.pairing.store_logits for item in planned.pending})
+    return "" if policies in ([], ["full"]) else f" ({', '.join(policies)})"
 
 
 def _estimated_seconds(planned: Planned, place: Place) -> float:

@@ -11,8 +11,9 @@ from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import registry
 from testbed.errors import DataError
-from testbed.fingerprint import file_sha256, fingerprint
+from testbed.fingerprint import file_sha256, model_fingerprint, setting_fingerprint
 from testbed.records import IntArray, ModelVersion, SettingVersion
+from testbed.signatures import argument_names
 
 
 def model_version(model: Model) -> ModelVersion:
@@ -21,13 +22,13 @@ def model_version(model: Model) -> ModelVersion:
     Raises: DataError: the weights file is not there.
     """
     spec = {
-        "definition": _definition(model.version, registry.source_of(model)),
+        "definition": _definition(model.version, registry.model_source(model)),
         "arch": model.arch,
         "transform": describe(model.transform),
         "normalization": describe(model.normalization),
         "weights": _weights_sha256(model),
     }
-    identity = fingerprint({"name": model.name, "label_space": model.label_space, **spec})
+    identity = model_fingerprint(model.name, model.label_space, spec)
     return ModelVersion(name=model.name, label_space=model.label_space, fingerprint=identity, spec=spec)
 
 
@@ -36,15 +37,22 @@ def setting_version(
     *,
     dataset_fingerprint: str,
     sample_indices: IntArray | None,
-    separation: Mapping[str, Any] | None = None,
+    separation: Mapping[str, Any] | None,
+    canonical_size: int | None,
+    source: Path | None,
 ) -> SettingVersion:
     """The version of a setting whose noise level is filled in. Seeds and the number of draws are not part of it.
 
-    `separation` is kept where the noise level comes from one: which splits, how many points, which pair.
+    Args:
+        setting: with its noise level filled in.
+        dataset_fingerprint, sample_indices: which samples; None for all.
+        separation: that the noise level comes from: which splits, how many points, which pair.
+        canonical_size: of the data set, in pixels; it decides what noise is drawn on.
+        source: the file of the definition, which is its version where it declares none.
     """
     sublist = None if setting.class_sublist is None else tuple(int(index) for index in setting.class_sublist)
     spec = {
-        "definition": _definition(setting.version, registry.source_of(setting)),
+        "definition": _definition(setting.version, source),
         "transform": describe(setting.transform),
         "perturbation_fn_cpu": describe(setting.perturbation_fn_cpu),
         "perturbation_fn_gpu": describe(setting.perturbation_fn_gpu),
@@ -52,19 +60,15 @@ def setting_version(
         "adversarial_attack": None if setting.adversarial_attack is None else dict(setting.adversarial_attack),
         "shift": describe(setting.shift),
         "space": setting.space,
+        "canonical_size": canonical_size,
         "separation": separation,
     }
-    subset = None if sample_indices is None else [int(index) for index in sample_indices]
-    content = {
-        "name": setting.name,  # two settings of one file may differ in code alone
-        "spec": spec,
-        "dataset": dataset_fingerprint,
-        "subset": subset,
-        "class_sublist": sublist,
-    }
+    identity = setting_fingerprint(
+        setting.name, spec, dataset=dataset_fingerprint, sample_indices=sample_indices, class_sublist=sublist
+    )
     return SettingVersion(
         name=setting.name,
-        fingerprint=fingerprint(content),
+        fingerprint=identity,
         dataset_fingerprint=dataset_fingerprint,
         spec=spec,
         shift=setting.shift,
@@ -73,10 +77,16 @@ def setting_version(
     )
 
 
-def numerics(*, device: str, batch_size: int, threads: int) -> Mapping[str, Any]:
+def numerics(*, device: str, batch_size: int, threads: int) -> dict[str, Any]:
     """What a logit may depend on in its last bits; results of different numerics are different evaluations."""
     kind = "cpu" if device == "cpu" else "cuda"
     return {"dtype": "float32", "tf32": False, "device": kind, "batch_size": batch_size, "threads": threads}
+
+
+def cut_facts(setting: EvalSetting, model: Model) -> dict[str, bool]:
+    """Whether the model itself picks the setting's classes, so that its logits are of these alone."""
+    takes_sublist = model.classify is not None and "class_sublist" in argument_names(model.classify)
+    return {"is_cut_by_model": True} if setting.class_sublist is not None and takes_sublist else {}
 
 
 def describe(value: object) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
@@ -21,6 +21,7 @@ class Request:
         draws: independent draws of the noise per sample; None takes each setting's own.
         batch_size: images per forward pass; None takes each model's own.
         limit: evaluate only the first samples of a seeded order.
+        store_logits: how much of the logits is stored; None takes each setting's own policy.
     """
 
     models: Sequence[str]
@@ -29,6 +30,7 @@ class Request:
     draws: int | None = None
     batch_size: int | None = None
     limit: int | None = None
+    store_logits: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Pairing:
         num_draws: draws of the noise.
         batch_size: images per forward pass.
         clean: name of the clean setting that the result is compared with.
-        is_asked_for: False for a clean parent that the plan added by itself.
+        store_logits: how much of the logits is stored; no part of the evaluation's identity.
     """
 
     model: Model
@@ -54,7 +56,7 @@ class Pairing:
     num_draws: int
     batch_size: int
     clean: str | None
-    is_asked_for: bool
+    store_logits: str = "full"
 
 
 def make_plan(request: Request) -> list[Pairing]:
@@ -62,16 +64,15 @@ def make_plan(request: Request) -> list[Pairing]:
 
     Raises: UnknownNameError: a name that is not registered.
     """
-    names = registry.expand("eval-setting", request.eval_settings)
+    suffix = "" if request.limit is None else f"@limit{request.limit}"
+    names = [f"{name}{suffix}" for name in registry.expand("eval-setting", request.eval_settings)]
     models = registry.expand("model", request.models)
-    asked = {(name, model, seed) for name in names for model in models for seed in request.seeds}
     pairings: dict[tuple[str, str, int], Pairing] = {}
     for name in names:
         for model_name in models:
             for seed in request.seeds:
                 for pairing in _with_parent(registry.eval_setting(name), model_name, seed, request):
-                    key = (pairing.setting.name, model_name, seed)
-                    pairings.setdefault(key, _marked(pairing, is_asked_for=key in asked))
+                    pairings.setdefault((pairing.setting.name, model_name, seed), pairing)
     return list(pairings.values())
 
 
@@ -85,7 +86,7 @@ def _with_parent(setting: EvalSetting, model_name: str, seed: int, request: Requ
 
 def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *, clean: str | None) -> Pairing:
     draws_noise = setting.perturbation_fn_gpu is not None and "keys" in argument_names(setting.perturbation_fn_gpu)
-    is_random = bool(setting.perturbation_fn_cpu or setting.perturbation_fn_gpu or model.classify)
+    is_random = bool(setting.perturbation_fn_cpu or setting.perturbation_fn_gpu or model.is_random)
     is_fitted = "seed" in argument_names(model.classifier_loader)
     return Pairing(
         model=model,
@@ -93,15 +94,11 @@ def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *,
         seed=seed,
         fit_seed=seed if is_fitted else 0,
         noise_seed=seed if is_random else 0,
-        num_draws=request.draws if request.draws and draws_noise else setting.num_draws,
+        num_draws=request.draws if request.draws and (draws_noise or setting.num_draws > 1) else setting.num_draws,
         batch_size=_batch_size(setting, model, request.batch_size),
         clean=clean,
-        is_asked_for=True,
+        store_logits=request.store_logits or setting.store_logits,
     )
-
-
-def _marked(pairing: Pairing, *, is_asked_for: bool) -> Pairing:
-    return replace(pairing, is_asked_for=is_asked_for)
 
 
 def _batch_size(setting: EvalSetting, model: Model, asked: int | None) -> int:
@@ -125,8 +122,7 @@ def clean_parent(setting: EvalSetting, model: Model) -> str | None:
     """
     if setting.shift is None:
         return None
-    clean = setting.shift.clean_eval_setting
-    dataset = registry.datasets.get(clean)
+    dataset = registry.datasets.get(setting.dataset.name or "")
     if setting.space != "canonical" or model.transform is None or dataset is None:
-        return clean
-    return dataset.canonical_setting
+        return setting.shift.clean_eval_setting
+    return dataset.canonical_setting + ("" if setting.limit is None else f"@limit{setting.limit}")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eval_settings.eval_setting_base import EvalSetting
+from registry import registry
 from testbed.class_subset import targets_in_subset
 from testbed.engine.data import Data, limited
-from testbed.engine.identity import model_version, numerics, setting_version
+from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
 from testbed.engine.plan import Pairing, label_space
 from testbed.engine.unit import Task
 from testbed.errors import DataError, StoreError
+from testbed.logit_policy import bytes_per_sample
 from testbed.records import (
     DatasetVersion,
     EvaluationKey,
@@ -30,7 +32,6 @@ from testbed.store.views import planned_ranges
 
 SMALL_DATASET = 10_000
 UNIT_SAMPLES, LARGE_UNIT_SAMPLES = 128, 1_024
-FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +56,9 @@ class Ready:
         )
 
     @property
-    def num_bytes(self) -> int:
-        """Size of its logits, in full."""
-        num_classes = len(self.dataset_version.class_names)
-        return self.num_samples * self.pairing.num_draws * num_classes * FLOAT_BYTES
+    def bytes_per_sample(self) -> int:
+        """What one sample takes in the store, with as many logits as the data set has classes."""
+        return bytes_per_sample(self.pairing.store_logits, len(self.dataset_version.class_names))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +68,19 @@ class Preparation:
     tasks: tuple[Task, ...]
     evaluations: tuple[Ready, ...]
 
+    @property
+    def distinct(self) -> list[Ready]:
+        """The evaluations, each once: runs whose seeds change nothing are one."""
+        return list({identity(ready): ready for ready in self.evaluations}.values())
 
-def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: int, limit: int | None) -> Preparation:
+
+def identity(ready: Ready) -> tuple[str, str, int, int]:
+    """What makes an evaluation one of its own within a plan, where numerics are the same for all."""
+    key = ready.key
+    return key.model_fingerprint, key.setting_fingerprint, key.fit_seed, key.noise_seed
+
+
+def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: int) -> Preparation:
     """Loads, checks, decodes and measures all that the plan needs of its data.
 
     Raises: DataError: a data set is missing, damaged or of another size than declared.
@@ -77,32 +88,71 @@ def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: in
     tasks: dict[tuple[str, str], Task] = {}
     evaluations = []
     for pairing in pairings:
-        separation = data.separation_facts(pairing.setting)
-        setting = _at_noise_level(pairing.setting, separation)
-        samples = data.setting_samples(setting)
-        indices = _sample_indices(setting, samples, limit, data)
-        if limit is not None:
-            setting = replace(setting, name=f"{setting.name}@limit{limit}")
-        key = (setting.name, data.bank(pairing.setting, pairing.model).fingerprint)
+        _compare_label_spaces(pairing, data)
+        found = located(pairing.setting, data)
+        key = (found.setting.name, data.bank(pairing.setting, pairing.model).fingerprint)
         if key not in tasks:
-            tasks[key] = _task(pairing, setting, samples, indices, data)
+            tasks[key] = _task(pairing, found, data)
         position = list(tasks).index(key)
-        version = setting_version(
-            setting,
-            dataset_fingerprint=samples.fingerprint,
-            sample_indices=None if _is_whole(setting, samples, indices) else indices,
-            separation=separation,
-        )
         numbers = numerics(device=device, batch_size=pairing.batch_size, threads=threads)
-        evaluations.append(_ready(pairing, setting, version, samples, len(indices), position, numbers))
+        numbers |= data.fit_facts(pairing.setting, pairing.model) | cut_facts(pairing.setting, pairing.model)
+        evaluations.append(_ready(pairing, found, position, numbers))
     return Preparation(tasks=tuple(tasks.values()), evaluations=tuple(evaluations))
+
+
+def _compare_label_spaces(pairing: Pairing, data: Data) -> None:
+    model, space = pairing.model, label_space(pairing.setting)
+    if space is not None and model.label_space not in (space, "unknown"):
+        data.warn_once(
+            f"model '{model.name}' is declared for the label space {model.label_space} and is evaluated on that of "
+            f"{space}; only the number of its outputs is checked. Give it label_space='{space}' if that is right."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """A setting whose data are there: at its noise level, with its samples, and what it is in the store."""
+
+    setting: EvalSetting
+    samples: Samples
+    indices: IntArray
+    version: SettingVersion
+
+    @property
+    def dataset_version(self) -> DatasetVersion:
+        """What its data set is in the store."""
+        return DatasetVersion(
+            name=self.samples.dataset,
+            split=self.samples.split,
+            fingerprint=self.samples.fingerprint,
+            targets=self.samples.targets,
+            sample_ids=self.samples.sample_ids,
+            class_names=self.samples.class_names,
+        )
+
+
+def located(setting: EvalSetting, data: Data) -> Located:
+    """The setting with its data. Raises: DataError: as `prepare`."""
+    separation = data.separation_facts(setting)
+    setting = _at_noise_level(setting, separation)
+    samples = data.setting_samples(setting)
+    indices = _sample_indices(setting, samples, data)
+    version = setting_version(
+        setting,
+        dataset_fingerprint=samples.fingerprint,
+        sample_indices=None if _is_whole(setting, samples, indices) else indices,
+        separation=separation,
+        canonical_size=data.dataset(setting.dataset).canonical_size,
+        source=registry.setting_source(setting.name),
+    )
+    return Located(setting=setting, samples=samples, indices=indices, version=version)
 
 
 def _at_noise_level(setting: EvalSetting, separation: Mapping[str, Any] | None) -> EvalSetting:
     return setting if separation is None else setting.at_epsilon(separation["min_distance"] / 2)
 
 
-def _sample_indices(setting: EvalSetting, samples: Samples, limit: int | None, data: Data) -> IntArray:
+def _sample_indices(setting: EvalSetting, samples: Samples, data: Data) -> IntArray:
     if setting.idx_subsample_list is None:
         indices: IntArray = np.arange(len(samples))
     else:
@@ -114,14 +164,15 @@ def _sample_indices(setting: EvalSetting, samples: Samples, limit: int | None, d
             )
         if repeated := len(indices) - len(np.unique(indices)):
             data.warn_once(f"'{setting.name}' repeats {repeated} sample(s) in its idx_subsample_list; each counts.")
-    if limit is None:
+    if setting.limit is None:
         return indices
-    if not 1 <= limit <= len(indices):
-        raise DataError(f"--limit {limit} is not possible: '{setting.name}' has {len(indices)} samples.")
-    return indices[limited(len(indices), limit, dataset=samples.dataset)]
+    if setting.limit > len(indices):
+        raise DataError(f"'{setting.name}' asks for {setting.limit} samples, but there are only {len(indices)}.")
+    return indices[limited(len(indices), setting.limit, dataset=samples.dataset)]
 
 
-def _task(pairing: Pairing, setting: EvalSetting, samples: Samples, indices: IntArray, data: Data) -> Task:
+def _task(pairing: Pairing, found: Located, data: Data) -> Task:
+    setting, samples, indices = found.setting, found.samples, found.indices
     return Task(
         setting=pairing.setting.name,
         dataset=samples.dataset,
@@ -137,42 +188,27 @@ def _task(pairing: Pairing, setting: EvalSetting, samples: Samples, indices: Int
 
 
 def _is_whole(setting: EvalSetting, samples: Samples, indices: IntArray) -> bool:
-    return setting.idx_subsample_list is None and len(indices) == len(samples)
+    return setting.idx_subsample_list is None and setting.limit is None and len(indices) == len(samples)
 
 
-def _ready(
-    pairing: Pairing,
-    setting: EvalSetting,
-    version: SettingVersion,
-    samples: Samples,
-    num_samples: int,
-    task: int,
-    numbers: Mapping[str, Any],
-) -> Ready:
+def _ready(pairing: Pairing, found: Located, task: int, numbers: Mapping[str, Any]) -> Ready:
     model = model_version(pairing.model)
     return Ready(
         pairing=pairing,
-        setting=setting,
+        setting=found.setting,
         task=task,
         model_version=model,
-        setting_version=version,
-        dataset_version=DatasetVersion(
-            name=samples.dataset,
-            split=samples.split,
-            fingerprint=samples.fingerprint,
-            targets=samples.targets,
-            sample_ids=samples.sample_ids,
-            class_names=samples.class_names,
-        ),
+        setting_version=found.version,
+        dataset_version=found.dataset_version,
         key=EvaluationKey(
             model_fingerprint=model.fingerprint,
-            setting_fingerprint=version.fingerprint,
+            setting_fingerprint=found.version.fingerprint,
             fit_seed=pairing.fit_seed,
             noise_seed=pairing.noise_seed,
             numerics=numbers,
         ),
-        num_samples=num_samples,
-        shard_size=shard_size(num_samples, pairing.batch_size),
+        num_samples=len(found.indices),
+        shard_size=shard_size(len(found.indices), pairing.batch_size),
     )
 
 
@@ -188,11 +224,11 @@ def check_disk_space(num_bytes: int, folder: Path) -> None:
     free = shutil.disk_usage(existing).free
     if num_bytes > free:
         raise StoreError(
-            f"The plan stores {num_bytes / 1e9:.1f} GB of logits but {folder} has {free / 1e9:.1f} GB free. "
-            "Free some space, choose another place with --db-url or --logdir, or ask for less with --limit or --draws."
+            f"The plan stores {_size(num_bytes)} of logits but {folder} has {_size(free)} free. "
+            "Free some space, choose another place with --db-url or --logdir, or ask for less with --store-logits, "
+            "--limit or --draws."
         )
 
 
-def total_bytes(evaluations: Iterable[Ready]) -> int:
-    """Size of the logits of all evaluations."""
-    return sum(ready.num_bytes for ready in evaluations)
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e9 else f"{num_bytes / 1e6:.2f} MB"

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from testbed.engine.engine import Event, WorkerLost
-from testbed.engine.unit import Unit, WorkerConfig
+from testbed.engine.unit import Unit, UnitFailure, UnitResult, WorkerConfig
 
 _SPAWN = multiprocessing.get_context("spawn")  # a forked CUDA context or thread pool does not work in the child
 _STOP_SECONDS = 5.0
@@ -39,6 +39,9 @@ class ProcessEngine:
         self._workers[config.name] = (process, ours)
 
     def submit(self, worker: str, unit: Unit) -> None:
+        if not self._workers[worker][0].is_alive():  # it died while idle: no fault of this unit
+            self._bury(worker)
+            self._spawn(self._configs[worker])
         self._busy.add(worker)
         with suppress(BrokenPipeError, ConnectionResetError):  # it died while idle, which `wait` will find
             self._workers[worker][1].send(unit)
@@ -91,13 +94,20 @@ def _serve(config: WorkerConfig, connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the driver decides what it means
     from testbed.engine.worker import Worker
 
-    worker = Worker(config)
+    try:
+        worker: Worker | None = Worker(config)
+    except Exception as error:  # every unit then fails with this reason, instead of killing worker after worker
+        worker, start_failure = None, UnitFailure(reason=f"no worker could start: {error}")
     while True:
         try:
             unit = connection.recv()
         except EOFError:
             return
-        result = worker.run(unit)
+        result = (
+            UnitResult(outcomes=dict.fromkeys(unit.models, start_failure), facts={})
+            if worker is None
+            else worker.run(unit)
+        )
         try:
             connection.send(result)
         except BrokenPipeError:

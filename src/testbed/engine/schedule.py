@@ -22,17 +22,23 @@ class Pending:
 
 
 def make_units(pending: Iterable[Pending]) -> list[Unit]:
-    """Units for everything that is missing, in an order that keeps models loaded: models, then draws, then samples."""
-    groups: dict[tuple[int, int, int, int], list[Pending]] = defaultdict(list)
+    """Units for everything that is missing, in an order that keeps models loaded: a few models over all that is asked
+    of them, then the next few."""
+    pending = list(pending)
+    loads = list(dict.fromkeys(_load(item) for item in pending))
+    chunk = {load: position // MODELS_PER_UNIT for position, load in enumerate(loads)}
+    groups: dict[tuple[int, ...], list[Pending]] = defaultdict(list)
     for item in pending:
         pairing = item.ready.pairing
-        groups[item.ready.task, pairing.fit_seed, pairing.noise_seed, pairing.batch_size].append(item)
-    return [
-        unit
-        for group in groups.values()
-        for start in range(0, len(group), MODELS_PER_UNIT)
-        for unit in _group_units(group[start : start + MODELS_PER_UNIT])
-    ]
+        key = (item.ready.task, pairing.fit_seed, pairing.noise_seed, pairing.batch_size)
+        groups[chunk[_load(item)], *key].append(item)
+    chunks = sorted(groups, key=lambda key: key[0])  # stable: within a chunk the order of the plan stays
+    return [unit for key in chunks for unit in _group_units(groups[key])]
+
+
+def _load(item: Pending) -> tuple[str, int]:
+    """What a worker loads for an evaluation: a model, fitted with a seed."""
+    return item.ready.model_version.fingerprint, item.ready.pairing.fit_seed
 
 
 def _group_units(group: Sequence[Pending]) -> Iterator[Unit]:
@@ -51,4 +57,5 @@ def _group_units(group: Sequence[Pending]) -> Iterator[Unit]:
             start=where.start,
             stop=where.stop,
             batch_size=first.pairing.batch_size,
+            store_logits=first.pairing.store_logits,
         )

@@ -51,6 +51,7 @@ class Unit:
     start: int
     stop: int
     batch_size: int
+    store_logits: str = "full"
 
     @property
     def num_samples(self) -> int:
@@ -62,7 +63,7 @@ class Unit:
 class ModelFacts:
     """What is known of a classifier once it has been loaded and has answered."""
 
-    num_outputs: int
+    num_outputs: int | None
     weights_sha256: str | None
 
 

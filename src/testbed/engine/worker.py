@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import OrderedDict
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -14,13 +15,14 @@ from torch import Tensor
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import registry
-from testbed import codec
+from testbed.codec import checksum
 from testbed.data.datasets import load_samples, resolve_dataset
 from testbed.data.imagetransforms import transform_on_tensor
 from testbed.definitions import load_definitions
 from testbed.engine.classifier import Classifier, load_classifier, weights_sha256
 from testbed.engine.unit import ModelFacts, Task, Unit, UnitFailure, UnitResult, WorkerConfig
 from testbed.errors import DefinitionError, TestbedError
+from testbed.logit_policy import keep
 from testbed.metrics.accuracy import predictions, target_ranks
 from testbed.randomness import SampleKeys, seeded_globals, stream_key
 from testbed.records import Samples, Shard, ShardRange
@@ -40,12 +42,15 @@ class Worker:
         torch.backends.cudnn.allow_tf32 = False
         load_definitions(config.sources)
         self._classifiers: OrderedDict[tuple[str, str, int], Classifier] = OrderedDict()
-        self._reported: set[str] = set()
+        self._reported: set[tuple[str, str | None]] = set()
 
     def run(self, unit: Unit) -> UnitResult:
         """The outcome of every model of the unit. A model that raises spoils its own outcome only."""
         task = self.config.tasks[unit.task]
-        setting = _ready_setting(task)
+        try:
+            setting = _ready_setting(task)
+        except Exception as error:
+            return UnitResult(outcomes=dict.fromkeys(unit.models, _failure(error)), facts={})
         ready: dict[str, _ModelRun] = {}
         outcomes: dict[str, Shard | UnitFailure] = {}
         facts: dict[str, ModelFacts] = {}
@@ -59,8 +64,11 @@ class Worker:
             outcomes.update(self._run_batch(task, setting, unit, start, stop, ready))
         for name, model_run in ready.items():
             if name not in outcomes:
-                outcomes[name] = model_run.shard(task, setting, unit, self.config.name)
-                facts.update(self._new_facts(name, model_run))
+                try:
+                    outcomes[name] = model_run.shard(task, setting, unit, self.config.name)
+                    facts.update(self._new_facts(name, task, model_run, is_cut=setting.class_sublist is not None))
+                except Exception as error:
+                    outcomes[name] = _failure(error)
         return UnitResult(outcomes=outcomes, facts=facts)
 
     def _run_batch(
@@ -68,8 +76,8 @@ class Worker:
     ) -> dict[str, UnitFailure]:
         """Perturbs one batch, once where no model is asked, and runs every model that has not failed on it."""
         failures: dict[str, UnitFailure] = {}
-        batch = _Batch(task, setting, unit, start, stop, self.device)
         shared: Tensor | None = None
+        batch = _Batch(task, setting, unit, start, stop, self.device)
         for name, model_run in ready.items():
             if model_run.has_failed:
                 continue
@@ -78,21 +86,26 @@ class Worker:
                     if batch.depends_on_model(model_run.classifier):
                         images = batch.perturbed(model_run.classifier)
                     else:
-                        images = shared = batch.perturbed(None) if shared is None else shared
+                        shared = batch.perturbed(None) if shared is None else shared
+                        images = shared.clone() if len(ready) > 1 else shared  # a model may write into its input
                     model_run.add(images, batch, setting)
             except Exception as error:
                 model_run.has_failed = True
                 failures[name] = _failure(error)
         return failures
 
-    def _new_facts(self, name: str, model_run: _ModelRun) -> dict[str, ModelFacts]:
-        """Facts about a model, once per model: the hash of large weights takes seconds."""
-        if name in self._reported:
+    def _new_facts(self, name: str, task: Task, model_run: _ModelRun, *, is_cut: bool) -> dict[str, ModelFacts]:
+        """Facts about a model, once per model: the hash of large weights takes seconds.
+
+        The width of logits that the model has cut to a setting's classes says nothing about the model.
+        """
+        if (name, task.label_space) in self._reported:
             return {}
-        self._reported.add(name)
+        self._reported.add((name, task.label_space))
+        num_outputs = None if is_cut and model_run.classifier.takes_class_sublist else model_run.num_outputs
         is_fitted = "seed" in argument_names(model_run.model.classifier_loader)
         sha256 = None if is_fitted else weights_sha256(model_run.classifier)
-        return {name: ModelFacts(num_outputs=model_run.num_outputs, weights_sha256=sha256)}
+        return {name: ModelFacts(num_outputs=num_outputs, weights_sha256=sha256)}
 
     def _classifier(self, name: str, task: Task, unit: Unit) -> Classifier:
         model = registry.model(name, task.label_space)
@@ -134,7 +147,7 @@ class _Batch:
         self.keys = SampleKeys(
             seed=unit.noise_seed, purpose="eval", dataset=task.dataset, sample_indices=self.indices, draw=unit.draw
         )
-        self._pixels = task.bank.open()[self.indices]
+        self._bank = task.bank
         self._arguments = argument_names(setting.perturbation_fn_gpu) if setting.perturbation_fn_gpu else ()
 
     def depends_on_model(self, classifier: Classifier) -> bool:
@@ -144,7 +157,7 @@ class _Batch:
 
     def perturbed(self, classifier: Classifier | None) -> Tensor:
         """The images [n, C, H, W] on the device, after the setting's perturbations."""
-        images = _to_float(self._pixels)
+        images = _to_float(self._bank.open()[self.indices])
         if self.setting.perturbation_fn_cpu is not None:
             images = torch.stack([self._perturbed_on_cpu(i, image) for i, image in enumerate(images)])
         images = images.to(self.device)
@@ -201,15 +214,16 @@ class _ModelRun:
             in_setting = _columns(logits, setting, task, is_cut=self.classifier.takes_class_sublist)
         except DefinitionError as error:
             return UnitFailure(reason=str(error), is_request_error=True)
-        payload = codec.encode(logits)
+        targets = task.targets[unit.start : unit.stop]
+        kept = keep(unit.store_logits, logits, in_setting=in_setting, targets=targets)
         return Shard(
             where=ShardRange(draw=unit.draw, start=unit.start, stop=unit.stop),
             predictions=predictions(in_setting),
-            target_ranks=target_ranks(in_setting, task.targets[unit.start : unit.stop]),
-            payload=payload,
-            codec="f32",
-            num_outputs=logits.shape[1],
-            sha256=codec.checksum(payload),
+            target_ranks=target_ranks(in_setting, targets),
+            payload=kept.payload,
+            codec=kept.codec,
+            num_outputs=kept.num_outputs,
+            sha256=checksum(kept.payload),
             num_nonfinite=int((~np.isfinite(logits).all(axis=1)).sum()),
             batch_size=self._largest_batch,
             seconds=self._seconds,
@@ -255,7 +269,10 @@ def _checked_images(images: Any, function: str, setting: EvalSetting) -> Tensor:
 
 
 def _failure(error: Exception) -> UnitFailure:
-    reason = (
-        str(error) if isinstance(error, TestbedError) else f"{type(error).__name__}: {' '.join(str(error).split())}"
-    )
+    if isinstance(error, TestbedError):
+        reason = str(error)
+    else:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}, line {last.lineno}"
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())} ({where})"
     return UnitFailure(reason=reason, traceback=traceback.format_exc())

@@ -20,8 +20,8 @@ def target_ranks(logits: NDArray[Any], targets: ArrayLike) -> NDArray[np.int32]:
 
     Args:
         logits: (n, num_classes) float32, compared as such.
-        targets: (n,) class indices.
-    Returns: (n,) int32; num_classes for a row with a non-finite logit.
+        targets: (n,) class indices; -1 for a class that has no column.
+    Returns: (n,) int32; num_classes for a row with a non-finite logit, and for a target without a column.
     Raises: ShapeError: lengths differ. DataError: a target is no class.
     """
     logits, targets = np.asarray(logits, np.float32), np.asarray(targets)
@@ -35,7 +35,8 @@ def target_ranks(logits: NDArray[Any], targets: ArrayLike) -> NDArray[np.int32]:
         equal = block == own
         tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
         found[tied] += np.count_nonzero(equal[tied] & (np.arange(num_classes) < wanted[tied]), axis=1)
-        ranks[rows] = np.where(np.isfinite(block).all(axis=1), found, num_classes)
+        is_ranked = np.isfinite(block).all(axis=1) & (wanted[:, 0] >= 0)
+        ranks[rows] = np.where(is_ranked, found, num_classes)
     return ranks
 
 
@@ -225,7 +226,7 @@ def _check_targets(targets: NDArray[Any], logits: NDArray[np.float32]) -> None:
     _check_logits(logits)
     if targets.shape != logits.shape[:1]:
         raise ShapeError(f"Logits are for {len(logits)} images, but targets have shape {targets.shape}.")
-    if len(targets) and not 0 <= targets.min() <= targets.max() < logits.shape[1]:
+    if len(targets) and not -1 <= targets.min() <= targets.max() < logits.shape[1]:
         raise DataError(
             f"Targets go from {targets.min()} to {targets.max()}, but the logits have {logits.shape[1]} classes, "
             "counted from 0."

@@ -29,15 +29,30 @@ def over_runs(runs: Sequence[Correctness], *, confidence: float = 0.95, side: Si
     return {name: _pooled(name, runs, [single[name] for single in singles], confidence, side) for name in singles[0]}
 
 
+def top1_over_runs(singles: Sequence[MetricValue], *, confidence: float = 0.95, side: Side = "both") -> MetricValue:
+    """The mean of an accuracy over two or more runs on the same images, from its values in the single runs.
+
+    Args: confidence, side: those that the single values were made with.
+    """
+    part = np.array([0.0 if single.value is None else single.value / 100 for single in singles])
+    return _combined(part, np.ones(len(part)), singles, confidence, side)
+
+
 def _pooled(
     name: str, runs: Sequence[Correctness], values: Sequence[MetricValue], confidence: float, side: Side
 ) -> MetricValue:
     part, whole = np.array([_fraction(name, clean, shifted) for clean, shifted in runs]).T
-    if not whole.sum():
-        return values[0]
+    return _combined(part, whole, values, confidence, side) if whole.sum() else values[0]
+
+
+def _combined(
+    part: NDArray[np.float64], whole: NDArray[np.float64], values: Sequence[MetricValue], confidence: float, side: Side
+) -> MetricValue:
+    """The ratio of sums over runs, with the single runs' interval and the spread of the runs together."""
     value, spread = 100 * float(part.sum() / whole.sum()), _run_spread(part, whole, confidence, side)
     known = [single for single in values if single.value is not None]
     below, above = (np.mean(widths) for widths in zip(*map(_half_widths, known), strict=True))
+    name = known[0].name
     lowest, highest = (-100.0, np.inf) if name == "mscr" else (0.0, 100.0)
     return MetricValue(
         name=name,
@@ -45,7 +60,7 @@ def _pooled(
         n=known[0].n,
         ci_low=None if np.isnan(below) else max(lowest, value - float(np.hypot(below, spread))),
         ci_high=None if np.isnan(above) else min(highest, value + float(np.hypot(above, spread))),
-        method=f"{known[0].method} + t over {len(runs)} runs",
+        method=f"{known[0].method} + t over {len(part)} runs",
         detail={"runs": [single.value for single in values]},
     )
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, make_url
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, func, make_url, select
 from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from testbed.errors import StoreError
 from testbed.store import sqlite
@@ -58,6 +58,21 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def size(self) -> int:
+        """Bytes that the database takes on its disk."""
+        if self.path is not None:
+            return sqlite.size(self.path)
+        with self.reading() as connection:
+            return int(connection.execute(select(func.pg_database_size(func.current_database()))).scalar_one())
+
+    def compact(self) -> None:
+        """Gives the space of what was deleted back to the disk; takes as much free space as the database meanwhile."""
+        if self.path is not None:
+            sqlite.compact(self.path)
+            return
+        with self._translated(), self.engine.connect() as connection:  # a server vacuums outside of transactions only
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM FULL")
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
@@ -70,8 +85,11 @@ class Database:
     def _sentence(self, error: SQLAlchemyError) -> str:
         if isinstance(error, DBAPIError) and self.path is not None and (meaning := sqlite.explain(error, self.path)):
             return meaning
-        message = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
-        return f"The database {self.url} refused a statement: {message.splitlines()[0]}"
+        origin = getattr(error, "orig", None)
+        message = (str(origin or error).strip() or type(error).__name__).splitlines()[0]
+        if isinstance(error, OperationalError) and getattr(origin, "sqlstate", "") is None:  # no server answered
+            return f"The database {self.url} cannot be reached: {message}. Start its server, or check the URL."
+        return f"The database {self.url} refused a statement: {message}"
 
 
 def _parse(url: str | Path) -> URL:

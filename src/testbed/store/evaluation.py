@@ -18,13 +18,15 @@ from testbed.class_subset import names_in_subset, targets_in_subset
 from testbed.codec import checksum, decode
 from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
+from testbed.logit_policy import NO_LOGITS, keeps_all
 from testbed.records import MetricValue, Shift
-from testbed.store import findings
+from testbed.store import findings, payloads
 from testbed.store.columns import int32_bytes
 from testbed.store.database import Database
 from testbed.store.schema import datasets, logit_payloads, logit_shards, runs, setting_versions
 from testbed.store.versions import digest
 from testbed.store.views import Status
+from testbed.top_logits import TopLogits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,9 @@ class Evaluation:
     def logits(self, draw: int = 0) -> NDArray[np.float32]:
         """Logits [n, num_outputs] float32 of one draw, as the model gave them: all columns, before softmax.
 
-        Raises: StoreError: the draw is not stored as a whole, or a shard is not what was written.
+        Raises:
+            DataError: not all of them were kept; the message says what was.
+            StoreError: the draw is not stored as a whole, or a shard is not what was written.
         """
         logits: NDArray[np.float32] | None = None
         for start, shard in self.logit_shards(draw):
@@ -103,8 +107,43 @@ class Evaluation:
     def logit_shards(self, draw: int = 0) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """The logits of one draw piece by piece: position of the first sample, logits [count, num_outputs] float32.
 
-        Raises: StoreError: as `logits`, when the piece is reached.
+        Raises: DataError, StoreError: as `logits`, when the piece is reached.
         """
+        for row in self._payloads(draw):
+            if row.payload is None or not keeps_all(row.codec):
+                kept = payloads.what_is_kept(NO_LOGITS if row.payload is None else row.codec)
+                raise DataError(f"{self._name} {kept}")
+            logits = decode(row.payload, codec=row.codec, num_outputs=row.num_outputs)
+            if len(logits) != row.stop - row.start:
+                raise StoreError(f"{self._name}: there are logits of {len(logits)} samples in {_where(draw, row)}.")
+            yield row.start, logits
+
+    def top_logits(self, draw: int = 0, *, k: int | None = None) -> TopLogits:
+        """The largest logits of each sample over the setting's classes, with the target's and the normalizer.
+
+        Args:
+            k: how many; None for as many as were kept of every sample.
+        Raises: DataError: fewer were kept, or none. StoreError: as `logits`.
+        """
+        rows = self._payloads(draw)
+        sublist = None if self.is_cut_by_model else self.class_sublist
+        return payloads.read_top(rows, self.targets(), k=k, class_sublist=sublist, name=self._name)
+
+    @cached_property
+    def logit_codecs(self) -> tuple[str, ...]:
+        """How the stored logits are encoded, see `testbed.codec` and `testbed.logit_policy`: one name, or several."""
+        is_ours = logit_shards.c.evaluation_id == self.id
+        wanted = select(logit_shards.c.codec).where(is_ours).distinct().order_by(logit_shards.c.codec)
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(wanted))
+
+    @property
+    def keeps_all_logits(self) -> bool:
+        """Whether `logits` can be asked for."""
+        return all(keeps_all(codec) for codec in self.logit_codecs)
+
+    def _payloads(self, draw: int) -> Iterator[Any]:
+        """The rows of one draw with their payloads, in order and verified."""
         wanted = (
             select(*logit_shards.c["start", "stop", "codec", "num_outputs", "sha256"], logit_payloads.c.payload)
             .outerjoin_from(logit_shards, logit_payloads)
@@ -115,7 +154,10 @@ class Evaluation:
         with self._rows(wanted, at_once=1) as rows:
             for row in rows:
                 self._check_position(draw, position, row.start)
-                yield row.start, self._decoded(draw, row)
+                if row.payload is not None and checksum(row.payload) != row.sha256:
+                    where = _where(draw, row)
+                    raise StoreError(f"{self._name}: the logits of {where} are not those that were written (checksum).")
+                yield row
                 position = row.stop
         self._check_position(draw, position, self.n)
 
@@ -135,8 +177,13 @@ class Evaluation:
 
     def targets(self) -> NDArray[np.int32]:
         """Targets [n] int32 over the setting's classes; -1 where the class is not among them."""
-        targets = self._dataset.targets[self.sample_indices()]
-        return targets_in_subset(targets, self.class_sublist, num_classes=len(self._dataset_classes))
+        return targets_in_subset(
+            self.dataset_targets(), self.class_sublist, num_classes=len(self._dataset_classes)
+        )
+
+    def dataset_targets(self) -> NDArray[np.int32]:
+        """Targets [n] int32 over the data set's classes, whatever the setting looks at."""
+        return np.asarray(self._dataset.targets[self.sample_indices()], np.int32)
 
     def sample_ids(self) -> list[str]:
         """Ids of the samples, n strings."""
@@ -154,6 +201,11 @@ class Evaluation:
         if digest(int32_bytes(row.sample_indices)) != row.sample_indices_sha256:
             raise StoreError(f"The sample indices of setting '{self.setting}' are not those that were written.")
         return np.array(row.sample_indices)
+
+    @property
+    def is_cut_by_model(self) -> bool:
+        """Whether the logits are of the setting's classes alone, because the model itself picked them."""
+        return bool(self.numerics.get("is_cut_by_model"))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -188,17 +240,6 @@ class Evaluation:
             with connection.execute(wanted.execution_options(yield_per=at_once)) as rows:
                 yield rows
 
-    def _decoded(self, draw: int, row: Any) -> NDArray[np.float32]:
-        where = f"draw {draw}, samples {row.start} to {row.stop}"
-        if row.payload is None:
-            raise DataError(f"{self._name} keeps predictions only, no logits ({where}).")
-        if checksum(row.payload) != row.sha256:
-            raise StoreError(f"{self._name}: the logits of {where} are not those that were written (checksum).")
-        logits = decode(row.payload, codec=row.codec, num_outputs=row.num_outputs)
-        if len(logits) != row.stop - row.start:
-            raise StoreError(f"{self._name}: there are logits of {len(logits)} samples in {where}.")
-        return logits
-
     def _check_position(self, draw: int, position: int, start: int) -> None:
         if position != start:
             raise StoreError(
@@ -231,7 +272,7 @@ class Evaluation:
         with self._rows(wanted, at_once=64) as rows:
             for row in rows:
                 if digest(int32_bytes(row.predictions), int32_bytes(row.target_ranks)) != row.labels_sha256:
-                    where = f"draw {row.draw}, samples {row.start} to {row.stop}"
+                    where = _where(row.draw, row)
                     raise StoreError(f"{self._name}: predictions or ranks of {where} are not those that were written.")
                 self._check_position(row.draw, ends[row.draw], row.start)
                 labels[:, row.draw, row.start : row.stop] = row.predictions, row.target_ranks
@@ -240,3 +281,7 @@ class Evaluation:
             self._check_position(draw, end, self.n)
         labels.flags.writeable = False
         return labels[0], labels[1]
+
+
+def _where(draw: int, row: Any) -> str:
+    return f"draw {draw}, samples {row.start} to {row.stop}"

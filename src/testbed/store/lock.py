@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,14 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, Row, delete, func, select, update
 
-from testbed.errors import StoreError
+from testbed.errors import BusyError, StoreError
 from testbed.store.columns import UtcDateTime
 from testbed.store.database import Database, insert_new
 from testbed.store.schema import locks
 
 BEATS = 8  # signs of life within the time after which silence means death
+SHORTEST_PAUSE = 0.1  # seconds between two signs of life
+WAIT_SECONDS = 0.5  # between two looks at a lock that is waited for
 _NAME = "driver"
 _NOW = select(func.now(type_=UtcDateTime))  # no two machines agree on the time, but all can ask the database
 
@@ -32,7 +38,7 @@ class DriverLock:
             database: where the lock lies.
             owner: who holds it, in words for the one who is refused.
             expires_after: seconds without a heartbeat after which another driver may take it.
-        Raises: StoreError: another driver holds it.
+        Raises: BusyError: another driver holds it.
         """
         self._database = database
         self._pause = expires_after / BEATS
@@ -47,7 +53,10 @@ class DriverLock:
                 insert_new(connection, locks, [{**row, "heartbeat_at": connection.scalar(_NOW)}])
                 held = _held(connection)
             if held is None or held.token != self._token:
-                raise StoreError(_refusal(database.url, held))
+                raise BusyError(_refusal(database.url, held))
+        self._is_released = threading.Event()
+        self._thread = threading.Thread(target=self._keep_alive, name="heartbeat", daemon=True)
+        self._thread.start()
 
     @property
     def is_due(self) -> bool:
@@ -70,10 +79,57 @@ class DriverLock:
             "Nothing more was written; run the same command again."
         )
 
+    def _keep_alive(self) -> None:
+        """Beats while the owner is silent: one batch of a large model can take longer than the lock lasts."""
+        while not self._is_released.wait(max(self._pause, SHORTEST_PAUSE)):
+            if self.is_due:
+                with suppress(StoreError):  # the owner's next write tells what is wrong
+                    with self._database.writing() as connection:
+                        self.beat(connection)
+
     def release(self) -> None:
         """Gives the lock back, if it is still held."""
+        self._is_released.set()
+        self._thread.join()
         with self._database.writing() as connection:
             connection.execute(delete(locks).where(locks.c.token == self._token))
+
+
+def take_lock(
+    database: Database, *, owner: str, expires_after: float, on_wait: Callable[[str], None] | None
+) -> DriverLock:
+    """The lock, now or, where `on_wait` is given and told once who holds it, when it is free.
+
+    Raises: BusyError: another driver holds it, and nobody waits.
+    """
+    is_told = False
+    while True:
+        try:
+            return DriverLock(database, owner=owner, expires_after=expires_after)
+        except BusyError as error:
+            if on_wait is None:
+                raise
+            if not is_told:
+                on_wait(str(error))
+            is_told = True
+        time.sleep(WAIT_SECONDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """Who holds the lock: in words, and its process on its machine."""
+
+    owner: str
+    host: str
+    pid: int
+
+
+def holder(connection: Connection) -> Holder | None:
+    """Who holds the lock; None where it is free, or expired."""
+    held = _held(connection)
+    if held is None or _is_expired(connection, held):
+        return None
+    return Holder(owner=held.owner, host=held.host.split(" ")[0], pid=held.pid)
 
 
 def _held(connection: Connection) -> Row[Any] | None:
@@ -108,6 +164,6 @@ def _is_running(pid: int) -> bool:
 def _refusal(url: str, held: Row[Any] | None) -> str:
     owner, seconds = ("another program", 0) if held is None else (held.owner, held.expires_after)
     return (
-        f"The database {url} is in use by {owner}. Wait until that is finished or, if it no longer runs, for "
-        f"{seconds:.0f} seconds, and run the same command again."
+        f"The database {url} is in use by {owner}. Give eval.py --wait, or wait until that is finished or, if it no "
+        f"longer runs, for {seconds:.0f} seconds, and run the same command again."
     )

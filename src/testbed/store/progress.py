@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, func, select, update
+from sqlalchemy import Connection, Row, Table, delete, func, select, tuple_, update
 
 from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
+from testbed.logit_policy import detail
 from testbed.records import EvaluationKey, Shard, ShardRange
 from testbed.store.columns import int32_bytes, jsonable
 from testbed.store.database import insert_new
@@ -28,7 +29,14 @@ def find_evaluation(connection: Connection, key: EvaluationKey) -> EvaluationSta
 
 
 def put_evaluation(
-    connection: Connection, key: EvaluationKey, *, num_draws: int, num_samples: int, shard_size: int, run_id: int | None
+    connection: Connection,
+    key: EvaluationKey,
+    *,
+    num_draws: int,
+    num_samples: int,
+    shard_size: int,
+    run_id: int | None,
+    store_logits: str | None,
 ) -> EvaluationState:
     """The state of the evaluation with this key, taken up by the run unless it is already complete."""
     if min(num_draws, num_samples, shard_size) < 1:
@@ -47,14 +55,16 @@ def put_evaluation(
             f"Evaluation {row.id} was begun with {row.n} samples, and now has {num_samples}. "
             "The fingerprint of a setting must cover which samples it uses."
         )
-    return _take_up(connection, _state(connection, row), num_draws, shard_size, run_id)
+    state = _state(connection, row)
+    keeps_less = store_logits is not None and bool(state.codecs_below(store_logits))
+    if state.status == "complete" and num_draws <= state.num_draws and not keeps_less:
+        return state
+    return _take_up(connection, state, num_draws, shard_size, run_id)
 
 
 def _take_up(
     connection: Connection, state: EvaluationState, num_draws: int, shard_size: int, run_id: int | None
 ) -> EvaluationState:
-    if state.status == "complete" and num_draws <= state.num_draws:
-        return state
     missing = state.missing()
     whole_draws = missing[0].draw if missing else state.num_draws
     changes = {
@@ -72,16 +82,27 @@ def _take_up(
 
 
 def put_shards(connection: Connection, shards: Sequence[tuple[int, Shard]]) -> None:
-    """Stores the shards; one that is there already changes nothing."""
+    """Stores the shards; one that is there already changes nothing, unless it keeps less of the logits."""
     ids = {evaluation_id for evaluation_id, _ in shards}
     planned = {row.id: row for row in connection.execute(select(evaluations).where(evaluations.c.id.in_(ids)))}
     for evaluation_id, shard in shards:
         _check_shard(evaluation_id, planned.get(evaluation_id), shard)
+    _delete_poorer(connection, shards)
     insert_new(connection, logit_shards, [_shard_row(evaluation_id, shard) for evaluation_id, shard in shards])
     payloads = [{**_place(evaluation_id, s.where), "payload": s.payload} for evaluation_id, s in shards if s.payload]
     insert_new(connection, logit_payloads, payloads)
-    begun = evaluations.c.id.in_(ids) & (evaluations.c.status == "pending")
-    connection.execute(update(evaluations).where(begun).values(status="running"))
+    if begun := [row.id for row in planned.values() if row.status == "pending"]:
+        connection.execute(update(evaluations).where(evaluations.c.id.in_(begun)).values(status="running"))
+
+
+def _delete_poorer(connection: Connection, shards: Sequence[tuple[int, Shard]]) -> None:
+    """Makes room for shards that keep more of the logits than those in their place; payloads go with their shards."""
+    new = {tuple(_place(evaluation_id, shard.where).values()): shard.codec for evaluation_id, shard in shards}
+    place = tuple_(*logit_shards.c["evaluation_id", "draw", "start"])
+    found = select(*logit_shards.c["evaluation_id", "draw", "start", "codec"]).where(place.in_(new))
+    poorer = [tuple(key) for *key, codec in connection.execute(found) if detail(codec) < detail(new[tuple(key)])]
+    if poorer:
+        connection.execute(delete(logit_shards).where(place.in_(poorer)))
 
 
 def complete(connection: Connection, evaluation_id: int) -> bool:
@@ -137,15 +158,15 @@ def _key_row(key: EvaluationKey, model_version_id: int, setting_version_id: int)
 
 
 def _state(connection: Connection, row: Row[Any]) -> EvaluationState:
-    columns = (logit_shards.c.draw, logit_shards.c.start, logit_shards.c.stop)
-    stored = connection.execute(select(*columns).where(logit_shards.c.evaluation_id == row.id))
+    columns = logit_shards.c["draw", "start", "stop", "codec"]
+    shards = connection.execute(select(*columns).where(logit_shards.c.evaluation_id == row.id)).all()
     return EvaluationState(
         id=row.id,
         status=row.status,
         num_draws=row.num_draws,
         num_samples=row.n,
         shard_size=row.shard_size,
-        stored=frozenset((draw, start, stop) for draw, start, stop in stored),
+        codecs={(shard.draw, shard.start, shard.stop): shard.codec for shard in shards},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from sqlalchemy.sql import FromClause
 
 from testbed.errors import TestbedError, UnknownNameError, suggestion
@@ -96,7 +96,8 @@ def evaluation_by_id(database: Database, evaluation_id: int) -> Evaluation:
 def _counts(version: Any, owner: str, key: str) -> Sequence[ColumnElement[int]]:
     other = version.alias()
     num_versions = select(func.count()).where(other.c[owner] == version.c[owner]).scalar_subquery()
-    num_evaluations = select(func.count()).where(evaluations.c[key] == version.c.id).scalar_subquery()
+    is_its = (evaluations.c[key] == version.c.id) & ~evaluations.c.hidden
+    num_evaluations = select(func.count()).where(is_its).scalar_subquery()
     return num_versions.label("num_versions"), num_evaluations.label("num_evaluations")
 
 
@@ -115,9 +116,19 @@ def _conditions(criteria: Mapping[str, Any]) -> list[ColumnElement[bool]]:
         "status": evaluations.c.status,
     }
     conditions = [columns[name] == value for name, value in criteria.items() if name in columns and value is not None]
+    if (seed := criteria.get("seed")) is not None:
+        conditions.append(_seed() == seed)
     if (is_stale := criteria.get("is_stale")) is not None:
         conditions.append(_IS_CURRENT.is_(not is_stale))
+    if not criteria.get("with_removed"):
+        conditions.append(~(evaluations.c.hidden | models.c.hidden | eval_settings.c.hidden))
     return conditions
+
+
+def _seed() -> ColumnElement[int]:
+    """The seed of the run, which what draws nothing at random does not have."""
+    fit, noise = evaluations.c.fit_seed, evaluations.c.noise_seed
+    return case((fit > noise, fit), else_=noise)
 
 
 _IS_CURRENT = model_versions.c.is_current & setting_versions.c.is_current

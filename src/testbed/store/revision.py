@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy import Connection, func, insert, inspect, select
 
-from testbed.errors import StoreError
+from testbed.errors import BusyError, StoreError
 from testbed.store import schema, sqlite
 from testbed.store.database import Database
+from testbed.store.lock import holder
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -24,6 +25,7 @@ def prepare_schema(database: Database, *, create: bool) -> None:
         if database.read_only or not create:
             raise StoreError(f"The database {database.url} is empty. Evaluate something into it first.")
         with database.writing() as connection:
+            _wait_for_others(connection)
             if _revision(connection, database.url) is None:  # nobody was faster
                 _create_tables(connection)
     elif revision != schema.REVISIONS[-1]:
@@ -53,6 +55,12 @@ def _revision_message(revision: str, url: str) -> str:
     )
 
 
+def _wait_for_others(connection: Connection) -> None:
+    """Lets one program at a time make tables on a server, until the end of its transaction; SQLite does so anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(sqlite.APPLICATION_ID)))
+
+
 def _create_tables(connection: Connection) -> None:
     schema.metadata.create_all(connection)
     schema.alembic_version.create(connection)
@@ -61,36 +69,45 @@ def _create_tables(connection: Connection) -> None:
 
 
 def upgrade(url: str | Path) -> Path | None:
-    """Brings a database of an earlier revision up to date; returns the backup made before, None for a server's.
+    """Brings a database of an earlier revision up to date, as a whole or not at all.
 
-    Raises: StoreError: there is no such database, or the backup cannot be made.
+    Returns: the backup made before; None where nothing was to be done, and for a server, which has its own tools.
+    Raises: StoreError: no such database, a newer one, one in use, or one that cannot be copied or is damaged.
     """
     database = Database(url, create=False)
     try:
-        backup = _back_up(database)
+        with database.reading() as connection:
+            revision = _revision(connection, database.url)
+            if revision == schema.REVISIONS[-1]:
+                return None
+            if revision not in schema.REVISIONS:
+                raise StoreError(_revision_message(revision or "none", database.url))
+            if (writer := holder(connection)) is not None:
+                raise BusyError(f"The database {database.url} is in use by {writer.owner}. Upgrade it afterwards.")
+        backup = _back_up(database, revision)
         with database.writing() as connection:
             migrate(connection)
+            if problems := sqlite.problems(connection):
+                raise StoreError(f"The database {database.url} was left as it was: {problems[0]}")
         return backup
     finally:
         database.close()
 
 
-def migrate(connection: Connection) -> None:
-    """Runs the migrations that the database behind `connection` has not seen."""
+def migrate(connection: Connection, *, target: str = "head") -> None:
+    """Runs the migrations that the database behind `connection` has not seen, up to the revision `target`."""
     from alembic import command  # costs a second, and only this function needs it
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, target)
 
 
-def _back_up(database: Database) -> Path | None:
+def _back_up(database: Database, revision: str) -> Path | None:
     if database.path is None:
         return None
-    with database.reading() as connection:
-        revision = _revision(connection, database.url)
     backup = database.path.with_name(f"{database.path.name}.{revision}.bak")
     sqlite.copy(database.path, backup)
     return backup

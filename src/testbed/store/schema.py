@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import (
     JSON,
@@ -21,13 +22,14 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     func,
 )
 
 from testbed.store.columns import Int32Array, UtcDateTime
 
 APPLICATION = "robustness-testbed"
-REVISIONS = ("v0.1.0",)  # every schema there has been, oldest first; each has a file under migrations/versions
+REVISIONS = ("v0.1.0", "v0.2.0")  # every schema there has been, oldest first; each has a file under migrations/versions
 STATUSES = ("pending", "running", "complete", "partial", "failed")
 
 # Constraints need names, or SQLite's batch migrations cannot drop them.
@@ -152,6 +154,8 @@ runs = Table(
     _json("devices", nullable=True),
     _json("detail"),
     Column("exit_status", Integer),
+    Column("uuid", String(32), default=lambda: uuid4().hex),  # the same run in every database that it is merged into
+    Index("uq_runs_uuid", "uuid", unique=True),
 )
 
 evaluations = Table(
@@ -173,12 +177,15 @@ evaluations = Table(
     Column("run_id", ForeignKey("runs.id")),
     _created_at(),
     Column("completed_at", UtcDateTime),
+    Column("hidden", Boolean, nullable=False, server_default=false()),  # removed, and can be restored
     UniqueConstraint(
         "model_version_id", "setting_version_id", "fit_seed", "noise_seed", "numerics_fingerprint",
         name="uq_evaluations_key",
     ),
     CheckConstraint(f"status in {STATUSES}", name="status"),
     Index("ix_evaluations_setting_version_id_status", "setting_version_id", "status"),
+    # Answers alone what is done: 400 x 400 evaluations are counted in less than a tenth of a second.
+    Index("ix_evaluations_status", "hidden", "status", "model_version_id", "setting_version_id", "run_id"),
 )  # fmt: skip
 
 logit_shards = Table(
@@ -250,6 +257,26 @@ separations = Table(
     _created_at(),
     UniqueConstraint("dataset", "splits", "data_fingerprint", "norm", "space", name="uq_separations_key"),
 )
+
+# Numbers from papers and other testbeds: no logits, no intervals, and never mixed with our own.
+published = Table(
+    "published",
+    metadata,
+    _id(),
+    Column("source", Text, nullable=False),
+    Column("source_sha256", String(64), nullable=False),  # of the file they were read from
+    Column("model", Text, nullable=False),
+    Column("input_size", Integer, nullable=False),  # pixels; 0 where the source does not say: no two NULLs are equal
+    Column("protocol", Text, nullable=False),
+    Column("eval_setting", Text, nullable=False),
+    Column("metric", Text, nullable=False),
+    Column("value", Double),
+    Column("flag", Text, nullable=False),  # what is known to be wrong with it; else empty
+    Column("imported_at", UtcDateTime, nullable=False, server_default=func.now()),
+    UniqueConstraint(
+        "source", "model", "input_size", "eval_setting", "metric", "protocol", name="uq_published_key"
+    ),
+)  # fmt: skip
 
 # Alembic's own table, written here as well so that creating a database need not import alembic.
 alembic_version = Table(

@@ -105,6 +105,36 @@ def copy(path: Path, backup: Path) -> None:
         raise StoreError(f"The database {path} cannot be copied to {backup}: {error}.") from error
 
 
+def compact(path: Path) -> None:
+    """Rewrites the database without its unused pages, and empties its write-ahead log.
+
+    Raises: StoreError: another program uses it, or the disk cannot hold the copy.
+    """
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        raise StoreError(f"The database {path} cannot be compacted: {error}. It is as it was.") from error
+
+
+def size(path: Path) -> int:
+    """Bytes of the database and its write-ahead log."""
+    files = (path, path.with_name(path.name + "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def problems(connection: Connection) -> list[str]:
+    """What SQLite's own checks of the file and of its references find, a sentence each; a server makes its own."""
+    if connection.dialect.name != "sqlite":
+        return []
+    lines = [line for (line,) in connection.exec_driver_sql("PRAGMA integrity_check(20)") if line != "ok"]
+    found = [f"The file is damaged: {line}. Restore it from a copy." for line in lines]
+    for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+        found.append(f"Row {row} of table {table} refers to a row of {parent} that is not there.")
+    return found
+
+
 def explain(error: DBAPIError, path: Path) -> str | None:
     """What an SQLite error means and what to do, in one line; None where the code says no more than its message."""
     code = getattr(error.orig, "sqlite_errorname", "") or ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -17,14 +17,15 @@ from testbed.records import (
     MetricValue,
     ModelVersion,
     Norm,
+    PublishedResult,
     Separation,
     SettingVersion,
     Shard,
 )
-from testbed.store import findings, progress, versions
+from testbed.store import findings, progress, published, versions
 from testbed.store.columns import jsonable
 from testbed.store.database import Database
-from testbed.store.lock import DriverLock
+from testbed.store.lock import DriverLock, take_lock
 from testbed.store.reader import Reader
 from testbed.store.revision import prepare_schema
 from testbed.store.schema import runs
@@ -83,16 +84,17 @@ class Store(Reader):
 
     # One driver at a time
 
-    def lock(self, owner: str, *, expires_after: float = 120.0) -> None:
+    def lock(self, owner: str, *, expires_after: float = 120.0, on_wait: Callable[[str], None] | None = None) -> None:
         """Takes the right to write, until `close`; every write renews it. A store that has it keeps it.
 
         Args:
             owner: who takes it, in words for another who is refused.
             expires_after: seconds of silence after which another may take it; at once, if this program was killed.
-        Raises: StoreError: another driver holds it.
+            on_wait: told once who holds it, while it is waited for; None does not wait.
+        Raises: BusyError: another driver holds it.
         """
         if self._lock is None:
-            self._lock = DriverLock(self._database, owner=owner, expires_after=expires_after)
+            self._lock = take_lock(self._database, owner=owner, expires_after=expires_after, on_wait=on_wait)
 
     def heartbeat(self) -> None:
         """Renews the lock where nothing has been written for a while; may be called as often as one likes.
@@ -100,11 +102,15 @@ class Store(Reader):
         Raises: StoreError: another driver has taken it.
         """
         if self._lock is not None and self._lock.is_due:
-            with self._writing():
+            with self.writing():
                 pass
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
+        """A connection in a transaction that is kept as a whole or not at all, and renews the lock.
+
+        Raises: StoreError: the database refuses, or another driver has taken the lock; nothing is kept then.
+        """
         with self._database.writing() as connection:
             if self._lock is not None:
                 self._lock.beat(connection)
@@ -121,14 +127,14 @@ class Store(Reader):
         columns = ("host", "pid", "user", "argv", "code_revision", "versions", "devices")
         known = {name: jsonable(provenance[name]) for name in columns if name in provenance}
         detail = {name: value for name, value in provenance.items() if name not in columns}
-        with self._writing() as connection:
+        with self.writing() as connection:
             new = insert(runs).values(**known, detail=jsonable(detail)).returning(runs.c.id)
             return int(connection.execute(new).scalar_one())
 
     def finish_run(self, run_id: int, exit_status: int) -> None:
         """Records the end of a run."""
         changes = {"finished_at": func.now(), "exit_status": exit_status}
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(update(runs).where(runs.c.id == run_id).values(changes))
 
     # Definitions
@@ -138,7 +144,7 @@ class Store(Reader):
 
         Raises: DefinitionError: the fingerprint is that of another model.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             return versions.put_model(connection, model)
 
     def put_dataset(self, dataset: DatasetVersion) -> int:
@@ -146,7 +152,7 @@ class Store(Reader):
 
         Raises: DataError: the fingerprint is stored with other targets.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             return versions.put_dataset(connection, dataset)
 
     def put_setting(self, setting: SettingVersion) -> int:
@@ -154,7 +160,7 @@ class Store(Reader):
 
         Raises: DefinitionError: the fingerprint is that of another setting.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             return versions.put_setting(connection, setting)
 
     def set_model_facts(self, fingerprint: str, *, weights_sha256: str | None, num_outputs: int | None) -> None:
@@ -162,14 +168,21 @@ class Store(Reader):
 
         Raises: DataError: the weights or the number of outputs changed while the definition did not.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             facts = ModelFacts(weights_sha256=weights_sha256, num_outputs=num_outputs)
             versions.set_model_facts(connection, fingerprint, facts)
 
     # Evaluations
 
     def put_evaluation(
-        self, key: EvaluationKey, *, num_draws: int, num_samples: int, shard_size: int, run_id: int | None
+        self,
+        key: EvaluationKey,
+        *,
+        num_draws: int,
+        num_samples: int,
+        shard_size: int,
+        run_id: int | None,
+        store_logits: str | None = None,
     ) -> EvaluationState:
         """The evaluation with this key, created or found, and taken up by the run unless it is complete.
 
@@ -182,19 +195,24 @@ class Store(Reader):
             num_samples: samples of the setting.
             shard_size: samples per shard.
             run_id: from `start_run`.
+            store_logits: a complete evaluation that keeps less than this policy is taken up as well.
         Raises: DataError: the setting had another number of samples before.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             return progress.put_evaluation(
-                connection, key, num_draws=num_draws, num_samples=num_samples, shard_size=shard_size, run_id=run_id
-            )
+                connection, key, num_draws=num_draws, num_samples=num_samples, shard_size=shard_size, run_id=run_id,
+                store_logits=store_logits,
+            )  # fmt: skip
 
     def put_shards(self, shards: Iterable[tuple[int, Shard]]) -> None:
-        """Stores finished pieces, each with the id of its evaluation; a piece that is there already stays as it is.
+        """Stores finished pieces, each with the id of its evaluation.
+
+        A piece that is there already stays as it is, unless it keeps less of the logits than the new one, which then
+        takes its place.
 
         Raises: StoreError: a piece is not on its evaluation's grid.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             progress.put_shards(connection, list(shards))
 
     def complete_evaluation(self, evaluation_id: int, metrics: Iterable[MetricValue]) -> None:
@@ -203,7 +221,7 @@ class Store(Reader):
         Metrics and comparisons that were made before the last shards came are dropped.
         Raises: StoreError: planned shards are not stored; the message names the first.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             if progress.complete(connection, evaluation_id):
                 findings.forget_metrics(connection, evaluation_id)
             findings.put_metrics(connection, evaluation_id, metrics, reference_evaluation_id=None)
@@ -217,18 +235,31 @@ class Store(Reader):
             metrics: NaN and infinite numbers are stored as missing.
             reference_evaluation_id: the clean evaluation a comparison was made with; None for its own metrics.
         """
-        with self._writing() as connection:
+        with self.writing() as connection:
             findings.put_metrics(connection, evaluation_id, metrics, reference_evaluation_id=reference_evaluation_id)
 
     def fail_evaluation(self, evaluation_id: int, reason: str) -> None:
         """Marks an evaluation failed; its stored shards stay. Raises: StoreError: it is complete."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             progress.set_aside(connection, evaluation_id, status="failed", reason=reason)
 
     def mark_partial(self, evaluation_id: int, reason: str) -> None:
         """Marks an evaluation partial: not all of it can be had. Raises: StoreError: it is complete."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             progress.set_aside(connection, evaluation_id, status="partial", reason=reason)
+
+    # What others published
+
+    def put_published(self, results: Sequence[PublishedResult], *, override: bool = False) -> int:
+        """Stores numbers of one source; returns how many are new or changed. What is there stays as it is.
+
+        Args:
+            results: none twice.
+            override: let a number that differs replace the stored one.
+        Raises: StoreError: a number is stored with another value, and `override` is not given.
+        """
+        with self.writing() as connection:
+            return published.put_published(connection, results, override=override)
 
     # Separations
 
@@ -259,5 +290,5 @@ class Store(Reader):
         """
         key = findings.separation_key(dataset, splits, data_fingerprint, norm, space)
         found = StoredSeparation(**asdict(separation), pair_ids=pair_ids, exact=exact, detail=detail or {})
-        with self._writing() as connection:
+        with self.writing() as connection:
             findings.put_separation(connection, key, found)

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.class_subset import columns_in_subset
-from testbed.errors import StoreError
+from testbed.errors import DataError, StoreError
 from testbed.fingerprint import file_sha256, fingerprint
+from testbed.logit_policy import keeps_all
 from testbed.paths import replacing
 from testbed.store.evaluation import Evaluation
+from testbed.store.payloads import what_is_kept
 
 INDEX = "index.json"
 FORMAT = 1
@@ -29,7 +31,9 @@ def save_logits(evaluations: Iterable[Evaluation], directory: Path, *, override:
     Each `.npz` holds `logits` (draws, n, classes) float32, `targets` (n,) int32 and `sample_ids` (n,) text; logits and
     targets are over the setting's classes. `index.json` says which file is what.
 
-    Raises: StoreError: there is nothing to write, or a file is there already and `override` is not given.
+    Raises:
+        StoreError: there is nothing to write, or a file is there already and `override` is not given.
+        DataError: an evaluation keeps a part of its logits only; nothing is written then.
     """
     evaluations = list(evaluations)
     if not evaluations:
@@ -39,6 +43,12 @@ def save_logits(evaluations: Iterable[Evaluation], directory: Path, *, override:
             raise StoreError(
                 f"{directory / name} is there already. Give --override to replace it, or another directory."
             )
+    if lacking := [evaluation for evaluation in evaluations if not evaluation.keeps_all_logits]:
+        kept = what_is_kept(next(codec for codec in lacking[0].logit_codecs if not keeps_all(codec)))
+        raise DataError(
+            f"{len(lacking)} of {len(evaluations)} evaluation(s) have not all logits, so none were written. The first, "
+            f"{lacking[0].model} on {lacking[0].setting}, {kept}"
+        )
     try:
         directory.mkdir(parents=True, exist_ok=True)
         entries = [_save(evaluation, directory / file_name(evaluation)) for evaluation in evaluations]
@@ -90,6 +100,7 @@ def _save(evaluation: Evaluation, path: Path) -> dict[str, Any]:
         "noise_seed": evaluation.noise_seed,
         "num_draws": evaluation.num_draws,
         "n": evaluation.n,
+        "stored_as": list(evaluation.logit_codecs),
         "num_classes": num_classes,
         "class_names": list(evaluation.class_names),
         "numerics": dict(evaluation.numerics),
@@ -107,7 +118,7 @@ def _write_logits(archive: zipfile.ZipFile, evaluation: Evaluation) -> int:
         np.lib.format.write_array_header_1_0(member, header)
         for draw in range(evaluation.num_draws):
             for _, logits in evaluation.logit_shards(draw):
-                cut = columns_in_subset(logits, evaluation.class_sublist)
+                cut = columns_in_subset(logits, evaluation.class_sublist, is_cut=evaluation.is_cut_by_model)
                 member.write(np.ascontiguousarray(cut, "<f4").tobytes())
     return num_classes
 

@@ -104,7 +104,9 @@ def digest(*parts: bytes) -> str:
 
 
 def _put_name(connection: Connection, table: Table, key: dict[str, Any]) -> int:
+    """Id of the name, made if need be; one that was removed is back."""
     insert_new(connection, table, [{**key, "hidden": False}])
+    connection.execute(update(table).filter_by(**key, hidden=True).values(hidden=False))
     return int(connection.execute(select(table.c.id).filter_by(**key)).scalar_one())
 
 

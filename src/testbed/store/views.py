@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from testbed.logit_policy import detail
 from testbed.records import Separation, ShardRange, Shift
 
 Status = Literal["pending", "running", "complete", "partial", "failed"]
@@ -35,7 +36,7 @@ class EvaluationState:
         num_draws: draws that are planned: as many as were asked for last, or as are stored as a whole if that is more.
         num_samples: samples of the setting.
         shard_size: samples per shard, fixed when the first shard is stored.
-        stored: (draw, start, stop) of every stored shard.
+        codecs: by (draw, start, stop) of every stored shard, how its logits are encoded.
     """
 
     id: int
@@ -43,20 +44,32 @@ class EvaluationState:
     num_draws: int
     num_samples: int
     shard_size: int
-    stored: frozenset[tuple[int, int, int]]
+    codecs: Mapping[tuple[int, int, int], str]
 
-    def missing(self, *, num_draws: int | None = None) -> list[ShardRange]:
+    @property
+    def stored(self) -> frozenset[tuple[int, int, int]]:
+        """(draw, start, stop) of every stored shard."""
+        return frozenset(self.codecs)
+
+    def codecs_below(self, store_logits: str) -> list[str]:
+        """Encodings of stored shards that keep less of the logits than the policy does."""
+        return sorted({codec for codec in self.codecs.values() if detail(codec) < detail(store_logits)})
+
+    def missing(self, *, num_draws: int | None = None, store_logits: str | None = None) -> list[ShardRange]:
         """The planned shards that are not stored, by draw and then by start.
 
         Args:
             num_draws: how many draws are to be planned, where that is not yet put into the store.
+            store_logits: a policy; shards that keep less of the logits are missing too.
         """
+        poorer = [] if store_logits is None else self.codecs_below(store_logits)
         planned = planned_ranges(
             num_draws=self.num_draws if num_draws is None else num_draws,
             num_samples=self.num_samples,
             shard_size=self.shard_size,
         )
-        return [where for where in planned if (where.draw, where.start, where.stop) not in self.stored]
+        enough = {place for place, codec in self.codecs.items() if codec not in poorer}
+        return [where for where in planned if (where.draw, where.start, where.stop) not in enough]
 
 
 def planned_ranges(*, num_draws: int, num_samples: int, shard_size: int) -> list[ShardRange]:

@@ -31,7 +31,7 @@ def ready(model: str, task: int = 0) -> Ready:
     setting = EvalSetting(name=f"setting{task}", dataset=StandardDataset(name="toy"))
     pairing = Pairing(
         model=definition, setting=setting, seed=0, fit_seed=0, noise_seed=0, num_draws=DRAWS, batch_size=SHARD,
-        clean=None, is_asked_for=True,
+        clean=None,
     )  # fmt: skip
     model_version = ModelVersion(name=model, label_space="toy", fingerprint=f"model {model}", spec={})
     dataset = DatasetVersion(
@@ -178,6 +178,12 @@ def test_models_of_one_task_share_units(two: Any) -> None:
     assert all(unit.models == ("one", "another") for unit in units)
 
 
+def test_models_stay_loaded_over_all_that_is_asked_of_them() -> None:
+    items = [ready(f"m{number}", task) for task in (0, 1) for number in range(10)]
+    units = make_units([Pending(item, tuple(item.shards[:1])) for item in items])
+    assert [(unit.task, len(unit.models)) for unit in units] == [(0, 8), (1, 8), (0, 2), (1, 2)]
+
+
 def test_what_is_stored_is_not_asked_for_again(two: Any) -> None:
     first, second = two
     units = make_units([Pending(first, tuple(first.shards[:1])), Pending(second, tuple(second.shards[:2]))])
@@ -225,6 +231,21 @@ def test_a_probe_that_cannot_answer_stops_everything_before_anything_is_stored(t
     with pytest.raises(DefinitionError, match="Model 'another': has 7 outputs"):
         run.go(probes=two)
     assert run.store.evaluation_by_id(run.ids[0]).status == "pending"
+
+
+def test_metrics_that_fail_cost_their_own_evaluation_only(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(), *two)
+    complete = run._complete
+
+    def complete_all_but_the_first(item: Ready, evaluation_id: int) -> None:
+        if evaluation_id == run.ids[0]:
+            raise ZeroDivisionError("no class has a sample")
+        complete(item, evaluation_id)
+
+    run.driver._on_complete = complete_all_but_the_first
+    run.go()
+    assert (run.status(0), run.status(1)) == ("failed", "complete")
+    assert "its metrics failed: ZeroDivisionError" in run.driver.failed[run.ids[0]]
 
 
 def test_a_result_that_comes_twice_changes_nothing(tmp_path: Path, two: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ def model(name: str, **changes: Any) -> Model:
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     registry = Registry()
     registry.add_dataset(Dataset(name="toy", path=Path("toy"), canonical_size=32, label_space="toy"))
     for family in (Clean(), CleanCanonical(), UniformNoiseFamily("linf", "truncate")):
@@ -33,7 +32,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     registry.add_model(model("resizing", transform=StandardTransform(256, 224)))
     registry.add_model(model("fitted", classifier_loader=lambda seed, dataset: None))
     monkeypatch.setattr(plan, "registry", registry)
-    yield registry
+    return registry
 
 
 def planned(*models: str, settings: tuple[str, ...] = ("toy-mscr-linf",), **changes: Any) -> list[Pairing]:
@@ -47,12 +46,30 @@ def pairs(pairings: list[Pairing]) -> list[tuple[str, str]]:
 def test_a_clean_parent_is_added_once_and_before_what_it_is_compared_with() -> None:
     found = planned("as-it-is", settings=("toy-mscr-linf", "toy-noise-linf-0.1"))
     assert pairs(found) == [("as-it-is", "toy"), ("as-it-is", "toy-mscr-linf"), ("as-it-is", "toy-noise-linf-0.1")]
-    assert [pairing.is_asked_for for pairing in found] == [False, True, True]
     assert [pairing.clean for pairing in found] == [None, "toy", "toy"]
 
 
 def test_the_parent_of_a_model_that_resizes_is_in_the_canonical_space() -> None:
     assert pairs(planned("resizing")) == [("resizing", "toy@32px"), ("resizing", "toy-mscr-linf")]
+
+
+def test_a_limit_is_on_a_setting_and_on_its_parent() -> None:
+    found = planned("as-it-is", "resizing", limit=5)
+    assert pairs(found) == [
+        ("as-it-is", "toy@limit5"),
+        ("as-it-is", "toy-mscr-linf@limit5"),
+        ("resizing", "toy@32px@limit5"),
+        ("resizing", "toy-mscr-linf@limit5"),
+    ]
+    assert all(pairing.setting.limit == 5 for pairing in found)
+    assert found[1].setting.shift.clean_eval_setting == "toy@limit5"  # type: ignore[union-attr]
+
+
+def test_a_model_that_draws_has_a_run_per_seed_on_clean_images_too(registry: Registry) -> None:
+    registry.add_model(model("drawing", classify=lambda images, model: images, is_random=True))
+    registry.add_model(model("deciding", classify=lambda images, model: images))
+    seeds = {p.model.name: p.noise_seed for p in planned("drawing", "deciding", settings=("toy",), seeds=(4,))}
+    assert seeds == {"drawing": 4, "deciding": 0}
 
 
 def test_seeds_set_the_noise_and_the_fit_and_nothing_else() -> None:

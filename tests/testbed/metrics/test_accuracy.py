@@ -68,7 +68,7 @@ def test_no_rows_give_no_ranks() -> None:
         (np.zeros(3), [0], ShapeError),
         (np.zeros((2, 0)), [0, 0], ShapeError),
         (np.zeros((2, 3)), [0, 3], DataError),
-        (np.zeros((2, 3)), [-1, 0], DataError),
+        (np.zeros((2, 3)), [-2, 0], DataError),
     ],
 )
 def test_logits_and_targets_that_do_not_fit_are_refused(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.postgresql import Server
 
 from testbed.codec import checksum, encode
 from testbed.fingerprint import fingerprint
@@ -17,13 +18,15 @@ from testbed.records import DatasetVersion, EvaluationKey, ModelVersion, Setting
 from testbed.store.store import Store
 from testbed.store.views import EvaluationState
 
-BACKENDS = ("sqlite",)
+BACKENDS = ("sqlite", "postgresql")
 
 
 @pytest.fixture(params=BACKENDS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new store may be made; one parameter per kind of database."""
-    assert request.param == "sqlite"
+    if request.param == "postgresql":
+        server: Server = request.getfixturevalue("postgresql")
+        return server.new_database()
     return f"sqlite:///{tmp_path / 'results' / 'store.sqlite'}"
 
 
@@ -132,10 +135,12 @@ Execute = Callable[..., Any]
 
 @pytest.fixture
 def execute(store: Store) -> Execute:
-    """Runs one SQL statement on the store behind its back."""
+    """Runs one SQL statement on the store behind its back, with `?` for each value."""
 
     def run(statement: str, *values: Any) -> Any:
-        with store._database.engine.connect() as connection:
+        with store.database.engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                statement = statement.replace("?", "%s")
             result = connection.exec_driver_sql(statement, values)
             rows = result.fetchall() if result.returns_rows else None
             connection.commit()

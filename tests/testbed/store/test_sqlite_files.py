@@ -27,6 +27,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.sqlite"
 
 
+@pytest.fixture
+def url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
 def pragma(path: Path, name: str) -> Any:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(f"PRAGMA {name}").fetchone()[0]

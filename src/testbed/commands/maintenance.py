@@ -1,0 +1,89 @@
+"""Actions of `db.py` that look after the database itself: upgrade, verify, compact, and where everything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from testbed.cli import EXIT_SOME_FAILED, say
+from testbed.commands.action import Options, print_json, reading, store_url, writing
+from testbed.commands.places import sqlite_file
+from testbed.paths import cache_root, data_root
+from testbed.store import revision, verification
+from testbed.store.verification import Verification
+
+
+def upgrade(options: Options) -> None:
+    """Brings the database to this version's schema, after a backup."""
+    backup = revision.upgrade(store_url(options))
+    kept = f" A backup of what it was is {backup}." if backup else ""
+    say(f"The database has this version's schema.{kept}")
+
+
+def verify(options: Options) -> int:
+    """Reads and checks everything; with --repair opens what can be computed again. Exit code 1 for findings."""
+    if options["repair"]:
+        with writing(options, "--verify --repair") as store:
+            found = verification.verify(store)
+            count = verification.repair(store, found.findings)
+    else:
+        with reading(options) as store:
+            found, count = verification.verify(store), 0
+    if options["as_json"]:
+        print_json({**asdict(found), "num_reopened": count})
+    else:
+        _tell(found, count, is_repair=bool(options["repair"]))
+    is_left = len(found.findings) > 0 and not (options["repair"] and all(f.evaluation_id for f in found.findings))
+    return EXIT_SOME_FAILED if is_left else 0
+
+
+def compact(options: Options) -> None:
+    """Gives unused space back to the disk."""
+    with writing(options, "--compact") as store:
+        before = store.database.size()
+        store.database.compact()
+        after = store.database.size()
+    say(f"Compacted the database from {before:,} to {after:,} bytes.")
+
+
+def paths(options: Options) -> None:
+    """Prints where everything lies, with sizes."""
+    found = list(_places(options))
+    if options["as_json"]:
+        print_json([{"what": what, "path": str(path), "bytes": size} for what, path, size in found])
+    else:
+        for what, path, size in found:
+            print(f"{what}: {path} ({'not there' if size is None else f'{size:,} bytes'})")
+
+
+def _tell(found: Verification, count: int, *, is_repair: bool) -> None:
+    for finding in found.findings:
+        print(finding.text)
+    looked_at = f"{found.num_evaluations} evaluation(s) in {found.num_shards} piece(s)"
+    say(f"Verified {looked_at}: {len(found.findings)} finding(s).")
+    if is_repair and count:
+        say(f"{count} evaluation(s) are open again: run their eval.py command, which computes what is missing.")
+    elif any(finding.evaluation_id is not None for finding in found.findings):
+        say("--verify --repair takes damaged pieces out, so that eval.py computes them again.")
+
+
+def _places(options: Options) -> Iterator[tuple[str, Path | str, int | None]]:
+    url = store_url(options)
+    file = sqlite_file(url)
+    if file is not None:
+        beside = [file.with_name(file.name + suffix) for suffix in ("", "-wal", "-shm")]
+        yield "database", file.absolute(), _size(beside) if file.exists() else None
+        for backup in sorted(file.absolute().parent.glob(f"{file.name}.*.bak")):
+            yield "backup", backup, _size([backup])
+    else:
+        from sqlalchemy import make_url
+
+        yield "database", make_url(url).render_as_string(hide_password=True), None
+    checkpoints = Path("checkpoints").absolute()
+    for what, folder in (("caches", cache_root()), ("data sets", data_root()), ("checkpoints", checkpoints)):
+        yield what, folder.absolute(), _size(folder.rglob("*")) if folder.exists() else None
+
+
+def _size(paths: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in paths if path.is_file())

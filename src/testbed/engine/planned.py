@@ -1,0 +1,141 @@
+"""A request against the store: what is asked for, what is stored, what is missing. No model is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from testbed.cli import say
+from testbed.definitions import Sources
+from testbed.engine.data import Data
+from testbed.engine.devices import Devices, available_cores
+from testbed.engine.plan import Request, make_plan
+from testbed.engine.preflight import Preparation, Ready, prepare
+from testbed.engine.schedule import Pending
+from testbed.errors import DefinitionError
+from testbed.records import ShardRange
+from testbed.store.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where and with what evaluations are run.
+
+    Args:
+        devices: one worker each.
+        threads: CPU threads per worker; results can depend on it, so it is fixed by the plan.
+        sources: definitions beside the built-in ones.
+        data_root: where data sets are looked for.
+        cache_root: where decoded images are kept.
+    """
+
+    devices: Devices
+    threads: int
+    sources: Sources
+    data_root: Path | None
+    cache_root: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A plan against what is stored: every evaluation, and the pieces that are missing.
+
+    `store_logits` is the policy that was asked for, which pieces that keep less do not satisfy; None where none was.
+    """
+
+    preparation: Preparation
+    pending: tuple[Pending, ...]
+    store_logits: str | None = None
+
+    @property
+    def num_samples(self) -> int:
+        """Samples times draws of all evaluations."""
+        return sum(ready.num_samples * ready.pairing.num_draws for ready in self.preparation.distinct)
+
+    @property
+    def num_missing(self) -> int:
+        """The part of `num_samples` that has to be evaluated."""
+        return sum(where.stop - where.start for item in self.pending for where in item.missing)
+
+    @property
+    def separations(self) -> dict[str, Mapping[str, Any]]:
+        """By name of a setting, the separation that its noise level is half of."""
+        versions = (ready.setting_version for ready in self.preparation.evaluations)
+        return {version.name: version.spec["separation"] for version in versions if version.spec["separation"]}
+
+    @property
+    def num_missing_bytes(self) -> int:
+        """Size of what will be stored, at most."""
+        return sum(item.ready.bytes_per_sample * (w.stop - w.start) for item in self.pending for w in item.missing)
+
+
+def plan_evaluations(request: Request, store: Store, place: Place, *, is_dry_run: bool = False) -> Planned:
+    """Resolves, loads and checks all that a request needs, and compares it with the store. No model is run.
+
+    Raises: TestbedError: whatever can be known to fail.
+    """
+    data = Data(
+        store=store,
+        data_root=place.data_root,
+        cache_root=place.cache_root,
+        threads=available_cores(),
+        warn=say,
+        is_kept=not is_dry_run,
+    )
+    device = place.devices.names[0]
+    prepared = prepare(make_plan(request), data, device=device, threads=place.threads)
+    wanted = tuple(ready for ready in prepared.evaluations if not _has_complete_parent(store, ready))
+    preparation = replace(prepared, evaluations=wanted)
+    pending = (Pending(ready, _missing(store, ready, request.store_logits)) for ready in preparation.distinct)
+    planned = Planned(
+        preparation=preparation,
+        pending=tuple(item for item in pending if item.missing),
+        store_logits=request.store_logits,
+    )
+    _check_outputs(planned, store)
+    return planned
+
+
+def _check_outputs(planned: Planned, store: Store) -> None:
+    """Raises a DefinitionError for a model that was loaded before and has another number of outputs than is needed."""
+    for item in planned.pending:
+        ready, facts = item.ready, store.model_facts(item.ready.model_version.fingerprint)
+        num_classes = len(ready.dataset_version.class_names)
+        num_outputs = facts.num_outputs if facts and ready.setting.class_sublist is None else None
+        if num_outputs not in (None, num_classes):
+            raise DefinitionError(
+                f"Model '{ready.pairing.model.name}' has {num_outputs} outputs but '{ready.setting.name}' has "
+                f"{num_classes} classes. Use a model of the setting's label space."
+            )
+
+
+def _missing(store: Store, ready: Ready, store_logits: str | None) -> tuple[ShardRange, ...]:
+    """The pieces of an evaluation that are not stored or keep less than is asked for, on the grid of those that are."""
+    state = store.find_evaluation(ready.key)
+    if state is None:
+        return tuple(ready.shards)
+    if store_logits is not None and (codecs := state.codecs_below(store_logits)):
+        name = f"{ready.pairing.model.name} on {ready.setting.name}"
+        say(f"Notice: {name} is stored as {', '.join(codecs)}; {store_logits} keeps more, so that is evaluated again.")
+    return tuple(state.missing(num_draws=ready.pairing.num_draws, store_logits=store_logits))
+
+
+def _has_complete_parent(store: Store, ready: Ready) -> bool:
+    """Whether the setting's `parent_eval_setting` is complete for the model and stands for this one."""
+    parent, model = ready.setting.parent_eval_setting, ready.pairing.model
+    if parent is None:
+        return False
+    found = store.list_evaluations(
+        model=model.name,
+        label_space=model.label_space,
+        setting=parent,
+        fit_seed=ready.key.fit_seed,
+        numerics=ready.key.numerics,
+        status="complete",
+        is_stale=False,
+    )
+    if found:
+        say(f"Notice: '{parent}' is complete for {model.name} and stands for {ready.setting.name}, which is not run.")
+    return bool(found)

@@ -1,0 +1,169 @@
+"""A directory of logits that were computed elsewhere: its index and its arrays, checked as they are read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.errors import DataError, DefinitionError
+from testbed.fingerprint import file_sha256
+from testbed.signatures import check_name
+from testbed.store.transfer import FORMAT, INDEX
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogitFile:
+    """One entry of an index: what was evaluated, and the `.npz` with the answers.
+
+    Args:
+        path: of the `.npz`, with `logits` (draws, n, classes) or (n, classes), `targets` (n,) and `sample_ids` (n,).
+        model: name to enter it under.
+        setting: name of a stored setting.
+        label_space: of the model; None to take that of the models which were evaluated on the same data.
+        version: tells two sets of answers of one model apart.
+        fit_seed, noise_seed: of the run.
+        numerics: how it was computed, such as dtype and device.
+        origin: what else is known of the model: fingerprints, framework, anything that is JSON.
+    """
+
+    path: Path
+    model: str
+    setting: str
+    label_space: str | None
+    version: str
+    fit_seed: int
+    noise_seed: int
+    numerics: Mapping[str, Any]
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def arrays(self) -> tuple[NDArray[Any], list[str]]:
+        """The targets and the sample ids. Raises: DataError: they cannot be read, or are of another kind."""
+        with _reading(self.path), ZipFile(self.path) as archive:
+            for name in ("logits", "targets", "sample_ids"):
+                if f"{name}.npy" not in archive.namelist():
+                    raise DataError(f"{self.path} has no array '{name}'. It needs logits, targets and sample_ids.")
+            targets, ids = (_array(archive, name) for name in ("targets", "sample_ids"))
+        if targets.ndim != 1 or targets.dtype.kind not in "iu":
+            raise DataError(f"{self.path}: targets are {_kind(targets)}. They must be (n,) whole numbers.")
+        if ids.ndim != 1 or ids.dtype.kind != "U":
+            raise DataError(
+                f"{self.path}: sample_ids are {_kind(ids)}. They must be (n,) text: np.array([...]) of str."
+            )
+        return targets, ids.tolist()
+
+    def shape(self) -> tuple[int, int, int]:
+        """Draws, samples and classes of the logits. Raises: DataError: they are something else."""
+        with _reading(self.path), ZipFile(self.path) as archive, archive.open("logits.npy") as member:
+            shape, is_fortran, dtype = _header(member)
+        if len(shape) not in (2, 3) or dtype.kind != "f" or is_fortran or not math.prod(shape):
+            raise DataError(
+                f"{self.path}: logits have the shape {shape} and the type {dtype}{', in Fortran order' * is_fortran}. "
+                "They must be (draws, n, classes) or (n, classes) floating-point numbers in C order, and not empty."
+            )
+        draws, n, classes = (1, *shape) if len(shape) == 2 else shape
+        return draws, n, classes
+
+    def draws(self) -> Iterator[NDArray[np.float32]]:
+        """The logits [n, classes] of one draw after the other; no more than one of them is in memory.
+
+        Raises: DataError: the file is cut off or damaged, or a number is beyond float32.
+        """
+        num_draws, n, classes = self.shape()
+        with _reading(self.path), ZipFile(self.path) as archive, archive.open("logits.npy") as member:
+            _, _, dtype = _header(member)
+            for _ in range(num_draws):
+                content = member.read(n * classes * dtype.itemsize)
+                with np.errstate(over="ignore"):
+                    yield np.frombuffer(content, dtype).reshape(n, classes).astype(np.float32)
+
+
+def read_index(directory: Path) -> list[LogitFile]:
+    """The entries of `index.json`, in its order.
+
+    Raises: DataError: there is no index, or an entry lacks something or names a file that is not beside it.
+    """
+    path = directory / INDEX
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read: {error.strerror}. See 'Logits from elsewhere' in the README."
+        ) from error
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {error}.") from error
+    entries = index.get("models") if isinstance(index, dict) else None
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(
+            f"{path} has no list 'models' with an object per file. See 'Logits from elsewhere' in the README."
+        )
+    if index.get("format", FORMAT) != FORMAT:
+        raise DataError(f"{path} has the format {index['format']}; this version of the testbed reads {FORMAT}.")
+    return [_entry(path, entry) for entry in entries]
+
+
+_TEXTS = ("model", "eval_setting", "file")
+
+
+def _entry(index: Path, entry: Mapping[str, Any]) -> LogitFile:
+    for name in _TEXTS:
+        if not isinstance(entry.get(name), str):
+            raise DataError(f"{index}: an entry has no '{name}'. Each needs {', '.join(_TEXTS)}.")
+    checks: Sequence[tuple[str, type, Any]] = (
+        ("label_space", str, None), ("version", str, ""), ("fit_seed", int, 0), ("noise_seed", int, 0),
+        ("numerics", dict, {}),
+    )  # fmt: skip
+    values = {name: entry.get(name, default) for name, _, default in checks}
+    for name, kind, default in checks:
+        if not isinstance(values[name], kind) and values[name] is not default:
+            raise DataError(f"{index}: '{name}' of '{entry['model']}' is {values[name]!r}. It must be {kind.__name__}.")
+    try:
+        check_name(entry["model"], what="Model")
+    except DefinitionError as error:
+        raise DataError(f"{index}: {error}") from error
+    path = index.parent / entry["file"]
+    if Path(entry["file"]).name != entry["file"] or not path.is_file():
+        raise DataError(f"{index}: there is no file '{entry['file']}' beside it.")
+    if (declared := entry.get("sha256")) is not None and declared != file_sha256(path):
+        raise DataError(f"{path} is not the file that the index describes (its sha256 differs). Write both again.")
+    origin = {name: value for name, value in entry.items() if name.endswith("fingerprint") or name == "origin"}
+    return LogitFile(path=path, model=entry["model"], setting=entry["eval_setting"], origin=origin, **values)
+
+
+def _array(archive: ZipFile, name: str) -> NDArray[Any]:
+    with archive.open(f"{name}.npy") as member:
+        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+    return array
+
+
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    read: Callable[..., Any] = (
+        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    )
+    shape, is_fortran, dtype = read(member)
+    return shape, is_fortran, dtype
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turns what numpy and zipfile raise about a damaged file into one sentence."""
+    try:
+        yield
+    except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"{path} cannot be read as an .npz of plain arrays: {reason} Write it with np.savez, without objects."
+        ) from error
+
+
+def _kind(array: NDArray[Any]) -> str:
+    return f"of shape {array.shape} and type {array.dtype}"

@@ -1,0 +1,85 @@
+"""Rows that are what they are under their key: separations of data sets, and published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, select
+
+from testbed.store.database import insert_new
+from testbed.store.merge_report import MergeReport
+from testbed.store.reader import Reader
+from testbed.store.schema import published, separations
+from testbed.store.store import Store
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A table whose rows have a key and a content.
+
+    Args:
+        what: a row in words, with its columns as fields.
+        plural: many rows, in words.
+    """
+
+    table: Table
+    key: tuple[str, ...]
+    content: tuple[str, ...]
+    what: str
+    plural: str
+
+
+FINDINGS = (
+    Kind(
+        table=separations,
+        key=("dataset", "splits", "data_fingerprint", "norm", "space"),
+        content=("min_distance", "pair_first", "pair_second", "num_points", "exact"),
+        what="the {norm} separation of '{dataset}' ({splits}, {space})",
+        plural="separations",
+    ),
+    Kind(
+        table=published,
+        key=("source", "model", "input_size", "eval_setting", "metric", "protocol"),
+        content=("value", "flag"),
+        what="{metric} of '{model}' on '{eval_setting}' as published by '{source}'",
+        plural="published numbers",
+    ),
+)
+
+
+def merge_findings(ours: Store, theirs: Reader, report: MergeReport, *, is_dry_run: bool) -> None:
+    """Takes over separations and published numbers; one that is here with another content is a conflict."""
+    for kind in FINDINGS:
+        with ours.reading() as here, theirs.reading() as there:
+            new, differing = compare(kind, here, there)
+        report.add(kind.plural, len(new))
+        report.conflicts += [f"{kind.what.format(**row)} differs" for row in differing]
+        if new and not is_dry_run:
+            with ours.writing() as connection:
+                insert_new(connection, kind.table, new)
+
+
+def compare(kind: Kind, here: Connection, there: Connection) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
+    """The rows that are only there, without their ids, and those that are here with another content."""
+    known = {_part(row, kind.key): _part(row, kind.content) for row in _rows(kind, here, (*kind.key, *kind.content))}
+    new: list[dict[str, Any]] = []
+    differing: list[Mapping[str, Any]] = []
+    for row in _rows(kind, there, [column.name for column in kind.table.c if column.name != "id"]):
+        content = known.get(_part(row, kind.key))
+        if content is None:
+            new.append(dict(row._mapping))
+        elif content != _part(row, kind.content):
+            differing.append(dict(row._mapping))
+    return new, differing
+
+
+def _rows(kind: Kind, connection: Connection, names: Sequence[str]) -> Sequence[Row[Any]]:
+    return connection.execute(select(*(kind.table.c[name] for name in names)).order_by(kind.table.c.id)).all()
+
+
+def _part(row: Row[Any], names: Sequence[str]) -> Key:
+    return tuple(getattr(row, name) for name in names)

@@ -1,0 +1,77 @@
+"""Which samples a stored setting evaluates, with their targets and names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from testbed.class_subset import names_in_subset, targets_in_subset
+from testbed.errors import StoreError, UnknownNameError, suggestion
+from testbed.store.columns import int32_bytes
+from testbed.store.schema import datasets, eval_settings, setting_versions
+from testbed.store.versions import digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingSamples:
+    """The samples of a stored setting, and the columns of the logits that count.
+
+    Args:
+        name, fingerprint: of the setting.
+        dataset_id: within the store.
+        targets: [n] over the setting's classes; -1 for a class that is not among them.
+        sample_ids: n strings.
+        class_sublist: columns of the logits that count; None for all.
+        num_classes: of the setting.
+    """
+
+    name: str
+    fingerprint: str
+    dataset_id: int
+    targets: NDArray[np.int32]
+    sample_ids: Sequence[str]
+    class_sublist: tuple[int, ...] | None
+    num_classes: int
+
+
+def setting_samples(connection: Connection, name: str) -> SettingSamples:
+    """The samples of a setting in its current version.
+
+    Raises:
+        UnknownNameError: it is not stored.
+        StoreError: its targets are not those that were written.
+    """
+    found = connection.execute(
+        select(
+            *setting_versions.c["fingerprint", "dataset_id", "class_sublist", "sample_indices"],
+            *datasets.c["targets", "sample_ids", "sha256", "class_names"],
+        )
+        .join_from(setting_versions, eval_settings)
+        .join(datasets)
+        .where(eval_settings.c.name == name, setting_versions.c.is_current)
+    ).one_or_none()
+    if found is None:
+        known = connection.scalars(select(eval_settings.c.name)).all()
+        raise UnknownNameError(
+            f"Setting '{name}' is not stored, so its samples are not known. {suggestion(name, known)} "
+            f"Put it there first: python db.py --add-eval-setting {name}"
+        )
+    if digest(int32_bytes(found.targets), found.sample_ids) != found.sha256:
+        raise StoreError(f"The stored targets of '{name}' are damaged. See python db.py --verify.")
+    indices = np.arange(len(found.targets)) if found.sample_indices is None else found.sample_indices
+    sublist = None if found.class_sublist is None else tuple(found.class_sublist)
+    ids = json.loads(found.sample_ids)
+    return SettingSamples(
+        name=name,
+        fingerprint=found.fingerprint,
+        dataset_id=found.dataset_id,
+        targets=targets_in_subset(found.targets[indices], sublist, num_classes=len(found.class_names)),
+        sample_ids=[ids[index] for index in indices],
+        class_sublist=sublist,
+        num_classes=len(names_in_subset(found.class_names, sublist)),
+    )

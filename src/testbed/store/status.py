@@ -1,0 +1,157 @@
+"""What is done: how many evaluations of each model are complete, failed or on their way, and who works on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Integer, Select, cast, false, func, select
+
+from testbed.store.lock import Holder, holder
+from testbed.store.reader import Reader
+from testbed.store.schema import eval_settings, evaluations, model_versions, models, runs, setting_versions
+
+STATES = ("complete", "partial", "failed", "running", "interrupted", "stale")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelStatus:
+    """Evaluations of one model by their state; those that were removed do not count.
+
+    Args:
+        counts: by each of `STATES`. Stale are those of earlier definitions, whatever became of them; of the others,
+            running are those of the program that holds the database, and interrupted those that nobody works on.
+    """
+
+    model: str
+    label_space: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """An evaluation of today's definitions that is not complete: its state, why, and where it was run last."""
+
+    model: str
+    eval_setting: str
+    state: str
+    reason: str
+    host: str | None
+    pid: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """The state of a whole store.
+
+    Args:
+        writer: who writes to it now; None for nobody.
+        models: by name and label space.
+        unfinished: no more than were asked for.
+    """
+
+    writer: str | None
+    models: tuple[ModelStatus, ...]
+    unfinished: tuple[Unfinished, ...]
+
+    def total(self, state: str) -> int:
+        """Evaluations in one of `STATES`, over all models."""
+        return sum(model.counts[state] for model in self.models)
+
+
+def status(store: Reader, *, limit: int = 1000) -> Status:
+    """The state of all evaluations: one indexed query counts them, another names the first that are not complete.
+
+    Args:
+        limit: of the unfinished evaluations that are named.
+    """
+    with store.reading() as connection:
+        writer = holder(connection)
+        active = None if writer is None else _active_run(connection, writer)
+        counts = connection.execute(_counts(active)).all()
+        versions = {row.id: row for row in connection.execute(_model_versions())}
+        unfinished = [_unfinished(row, active) for row in connection.execute(_open_evaluations().limit(limit))]
+    return Status(
+        writer=writer.owner if writer else None,
+        models=tuple(_by_model(counts, versions)),
+        unfinished=tuple(unfinished),
+    )
+
+
+def _active_run(connection: Connection, writer: Holder) -> int | None:
+    is_its = (runs.c.host == writer.host) & (runs.c.pid == writer.pid) & runs.c.finished_at.is_(None)
+    latest: int | None = connection.scalar(select(func.max(runs.c.id)).where(is_its))
+    return latest
+
+
+def _counts(active: int | None) -> Select[Any]:
+    """Evaluations of each model version and status: all, those of today's settings, and those in the active run."""
+    is_current, run = setting_versions.c.is_current, evaluations.c.run_id
+    removed = select(setting_versions.c.id).join(eval_settings).where(eval_settings.c.hidden)
+    is_active = is_current & (run == active) if active is not None else false()
+    return (
+        select(
+            *evaluations.c["model_version_id", "status"],
+            func.count().label("all"),
+            func.sum(cast(is_current, Integer)).label("current"),
+            func.sum(cast(func.coalesce(is_active, false()), Integer)).label("active"),
+        )
+        .join_from(evaluations, setting_versions, evaluations.c.setting_version_id == setting_versions.c.id)
+        .where(evaluations.c.hidden == false(), evaluations.c.setting_version_id.not_in(removed))
+        .group_by(*evaluations.c["status", "model_version_id"])
+    )
+
+
+def _model_versions() -> Select[Any]:
+    columns = (model_versions.c.id, models.c.name, models.c.label_space, model_versions.c.is_current)
+    return select(*columns).join_from(model_versions, models).where(models.c.hidden == false())
+
+
+def _by_model(counts: Sequence[Any], versions: dict[int, Any]) -> Iterable[ModelStatus]:
+    found: dict[tuple[str, str], Counter[str]] = {(row.name, row.label_space): Counter() for row in versions.values()}
+    for row in counts:
+        if (version := versions.get(row.model_version_id)) is None:
+            continue  # of a model that was removed
+        counter = found[version.name, version.label_space]
+        current = int(row.current) if version.is_current else 0
+        active = int(row.active) if version.is_current else 0
+        counter["stale"] += row.all - current
+        if row.status in ("pending", "running"):
+            counter["running"] += active
+            counter["interrupted"] += current - active
+        else:
+            counter[row.status] += current
+    for (name, label_space), counter in sorted(found.items()):
+        yield ModelStatus(model=name, label_space=label_space, counts={state: counter[state] for state in STATES})
+
+
+def _open_evaluations() -> Select[Any]:
+    shown = (table.c.hidden == false() for table in (evaluations, models, eval_settings))
+    return (
+        select(
+            models.c.name.label("model"),
+            eval_settings.c.name.label("eval_setting"),
+            *evaluations.c["status", "reason", "run_id"],
+            *runs.c["host", "pid"],
+        )
+        .select_from(evaluations)
+        .join(model_versions)
+        .join(models)
+        .join(setting_versions, evaluations.c.setting_version_id == setting_versions.c.id)
+        .join(eval_settings)
+        .outerjoin(runs, evaluations.c.run_id == runs.c.id)
+        .where(evaluations.c.status.in_(("pending", "running", "partial", "failed")), *shown)
+        .where(model_versions.c.is_current, setting_versions.c.is_current)
+        .order_by(evaluations.c.id)
+    )
+
+
+def _unfinished(row: Any, active: int | None) -> Unfinished:
+    state = row.status
+    if state in ("pending", "running"):
+        state = "running" if active is not None and row.run_id == active else "interrupted"
+    return Unfinished(
+        model=row.model, eval_setting=row.eval_setting, state=state, reason=row.reason, host=row.host, pid=row.pid
+    )
