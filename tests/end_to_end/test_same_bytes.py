@@ -80,6 +80,8 @@ def test_same_bytes_after_kills_and_a_resume(
         kept = shards(path)
         assert len(kept) > 0
         assert kept.items() <= undisturbed.items()
+        verified = command("db.py", "--db-url", "sqlite:///killed.sqlite", "--verify")
+        assert verified.code == 0, verified.out
     done = command("eval.py", *arguments("sqlite:///killed.sqlite", "--workers", 2))
     assert done.code == 0, done.err
     assert shards(path) == undisturbed

@@ -100,9 +100,9 @@ def data_of(options: Options, store: Store, *, is_kept: bool = True) -> Any:
 
 def _remove(options: Options, option: str, kind: Kind) -> None:
     with writing(options, f"--{option.replace('_', '-')}") as store:
-        for name in options[option]:
-            admin.remove(store, kind, name)
-            say(f"Removed {kind} {name} and its evaluations. --restore {name} brings them back.")
+        admin.remove(store, kind, *options[option])
+    for name in options[option]:
+        say(f"Removed {kind} {name} and its evaluations. --restore {name} brings them back.")
 
 
 def _check_rename(kind: str, old: str, new: str, names: list[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import click
+
 from testbed.commands.action import Action
 
 # By the option that asks for it, the module whose function of that name does it, imported when it is asked for: a
@@ -51,6 +53,8 @@ def action(name: str) -> Action:
 
 def database_command(**options: Any) -> int:
     """Runs the actions that were asked for, in the order of the table, up to the first that fails."""
+    if not any(options[name] for name in ACTIONS):
+        raise click.UsageError("Name at least one action, such as --status. See db.py --help for all of them.")
     for name in ACTIONS:
         if options[name]:
             code = action(name)(options)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from testbed.cli import EXIT_SOME_FAILED, say
-from testbed.commands.action import Options, print_json, reading, store_url, writing
+from testbed.commands.action import Options, definitions, print_json, reading, store_url, writing
 from testbed.commands.places import sqlite_file
 from testbed.paths import cache_root, data_root
 from testbed.store import revision, verification
@@ -22,20 +22,25 @@ def upgrade(options: Options) -> None:
 
 
 def verify(options: Options) -> int:
-    """Reads and checks everything; with --repair opens what can be computed again. Exit code 1 for findings."""
+    """Reads and checks everything; with --repair mends what can be computed again. Exit code 1 for findings."""
+    from testbed import metric_check
+
+    num_reopened = num_recomputed = 0
     if options["repair"]:
+        definitions(options)  # settings and plugins bring metrics of their own
         with writing(options, "--verify --repair") as store:
-            found = verification.verify(store)
-            count = verification.repair(store, found.findings)
+            found = metric_check.verify(store)
+            num_reopened = verification.repair(store, found.findings)
+            num_recomputed = metric_check.repair(store, found.findings)
     else:
         with reading(options) as store:
-            found, count = verification.verify(store), 0
+            found = metric_check.verify(store)
     if options["as_json"]:
-        print_json({**asdict(found), "num_reopened": count})
+        print_json({**asdict(found), "num_reopened": num_reopened, "num_recomputed": num_recomputed})
     else:
-        _tell(found, count, is_repair=bool(options["repair"]))
-    is_left = len(found.findings) > 0 and not (options["repair"] and all(f.evaluation_id for f in found.findings))
-    return EXIT_SOME_FAILED if is_left else 0
+        _tell(found, num_reopened, num_recomputed)
+    is_mended = options["repair"] and all(finding.can_be_mended for finding in found.findings)
+    return EXIT_SOME_FAILED if found.findings and not is_mended else 0
 
 
 def compact(options: Options) -> None:
@@ -57,15 +62,17 @@ def paths(options: Options) -> None:
             print(f"{what}: {path} ({'not there' if size is None else f'{size:,} bytes'})")
 
 
-def _tell(found: Verification, count: int, *, is_repair: bool) -> None:
+def _tell(found: Verification, num_reopened: int, num_recomputed: int) -> None:
     for finding in found.findings:
         print(finding.text)
     looked_at = f"{found.num_evaluations} evaluation(s) in {found.num_shards} piece(s)"
     say(f"Verified {looked_at}: {len(found.findings)} finding(s).")
-    if is_repair and count:
-        say(f"{count} evaluation(s) are open again: run their eval.py command, which computes what is missing.")
-    elif any(finding.evaluation_id is not None for finding in found.findings):
-        say("--verify --repair takes damaged pieces out, so that eval.py computes them again.")
+    if num_recomputed:
+        say(f"Recomputed the metrics of {num_recomputed} evaluation(s).")
+    if num_reopened:
+        say(f"{num_reopened} evaluation(s) are open again: run their eval.py command, which computes what is missing.")
+    elif not num_recomputed and any(finding.can_be_mended for finding in found.findings):
+        say("--verify --repair takes damaged pieces out, so that eval.py computes them again, and recomputes metrics.")
 
 
 def _places(options: Options) -> Iterator[tuple[str, Path | str, int | None]]:

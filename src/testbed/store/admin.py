@@ -42,11 +42,15 @@ class Removed:
     num_bytes: int
 
 
-def remove(store: Store, kind: Kind, name: str) -> None:
-    """Hides a model or setting and all its evaluations. Raises: UnknownNameError: there is none of that name."""
+def remove(store: Store, kind: Kind, *names: str) -> None:
+    """Hides models or settings and all their evaluations, all of them or none.
+
+    Raises: UnknownNameError: there is none of one of the names.
+    """
     with store.writing() as connection:
-        check_known(connection, kind, name)
-        connection.execute(update(NAMED[kind]).where(NAMED[kind].c.name == name).values(hidden=True))
+        for name in names:
+            check_known(connection, kind, name)
+        connection.execute(update(NAMED[kind]).where(NAMED[kind].c.name.in_(names)).values(hidden=True))
 
 
 def remove_evaluations(store: Store, *, model: str, setting: str) -> int:

@@ -144,6 +144,8 @@ class Evaluation:
 
     def _payloads(self, draw: int) -> Iterator[Any]:
         """The rows of one draw with their payloads, in order and verified."""
+        if not 0 <= draw < self.num_draws:
+            raise DataError(f"{self._name} has {self.num_draws} draw(s), counted from 0; there is no draw {draw}.")
         wanted = (
             select(*logit_shards.c["start", "stop", "codec", "num_outputs", "sha256"], logit_payloads.c.payload)
             .outerjoin_from(logit_shards, logit_payloads)

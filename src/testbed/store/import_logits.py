@@ -79,6 +79,7 @@ def import_logits(store: Store, directory: Path, *, run_id: int | None = None) -
             setting = setting_samples(connection, file.setting)
             model = _model(connection, file, setting)
         answers = _Answers(file=file, setting=setting, order=_order(file, setting), is_cut=_is_cut(file, setting))
+        _check_draws(answers)
         _check_finite(answers)
         numerics = {"device": "elsewhere", **file.numerics} | ({"is_cut_by_model": True} if answers.is_cut else {})
         key = EvaluationKey(
@@ -90,6 +91,15 @@ def import_logits(store: Store, directory: Path, *, run_id: int | None = None) -
         )
         _check_same(store, answers, key)
         yield _put(store, answers, model, key, run_id)
+
+
+def _check_draws(answers: _Answers) -> None:
+    num_draws = answers.file.shape()[0]
+    if num_draws > 1 and not answers.setting.is_perturbed:
+        raise DataError(
+            f"{answers.file.path} has {num_draws} draws, but '{answers.setting.name}' does not change its images, so "
+            "there is one. Give logits of shape (n, classes)."
+        )
 
 
 def _put(store: Store, answers: _Answers, model: ModelVersion, key: EvaluationKey, run_id: int | None) -> int:

@@ -49,7 +49,8 @@ class DriverLock:
         with database.writing() as connection:
             held = _held(connection)
             if held is None or _is_expired(connection, held):
-                connection.execute(delete(locks).where(locks.c.name == _NAME))
+                if held is not None:  # this very row: another driver may have replaced it since it was read
+                    connection.execute(delete(locks).where(locks.c.token == held.token))
                 insert_new(connection, locks, [{**row, "heartbeat_at": connection.scalar(_NOW)}])
                 held = _held(connection)
             if held is None or held.token != self._token:

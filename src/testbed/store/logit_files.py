@@ -14,7 +14,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.errors import DataError, DefinitionError
+from testbed.errors import DataError, DefinitionError, suggestion
 from testbed.fingerprint import file_sha256
 from testbed.signatures import check_name
 from testbed.store.transfer import FORMAT, INDEX
@@ -111,9 +111,14 @@ def read_index(directory: Path) -> list[LogitFile]:
 
 
 _TEXTS = ("model", "eval_setting", "file")
+_ASKED = ("label_space", "version", "fit_seed", "noise_seed", "numerics", "sha256", "origin")
+_WRITTEN = ("num_draws", "n", "num_classes", "class_names", "stored_as", "model_fingerprint", "setting_fingerprint")
+_KNOWN = {*_TEXTS, *_ASKED, *_WRITTEN}  # the last ones are told by --save-logits, and not needed
 
 
 def _entry(index: Path, entry: Mapping[str, Any]) -> LogitFile:
+    if unknown := sorted(set(entry) - _KNOWN):
+        raise DataError(f"{index}: an entry has the unknown '{unknown[0]}'. {suggestion(unknown[0], _KNOWN)}".rstrip())
     for name in _TEXTS:
         if not isinstance(entry.get(name), str):
             raise DataError(f"{index}: an entry has no '{name}'. Each needs {', '.join(_TEXTS)}.")
@@ -125,6 +130,8 @@ def _entry(index: Path, entry: Mapping[str, Any]) -> LogitFile:
     for name, kind, default in checks:
         if not isinstance(values[name], kind) and values[name] is not default:
             raise DataError(f"{index}: '{name}' of '{entry['model']}' is {values[name]!r}. It must be {kind.__name__}.")
+    if min(values["fit_seed"], values["noise_seed"]) < 0:
+        raise DataError(f"{index}: '{entry['model']}' has a negative seed. Seeds count from 0.")
     try:
         check_name(entry["model"], what="Model")
     except DefinitionError as error:

@@ -28,6 +28,7 @@ class SettingSamples:
         sample_ids: n strings.
         class_sublist: columns of the logits that count; None for all.
         num_classes: of the setting.
+        is_perturbed: whether the setting changes its images, so that several draws can differ.
     """
 
     name: str
@@ -37,6 +38,7 @@ class SettingSamples:
     sample_ids: Sequence[str]
     class_sublist: tuple[int, ...] | None
     num_classes: int
+    is_perturbed: bool
 
 
 def setting_samples(connection: Connection, name: str) -> SettingSamples:
@@ -48,7 +50,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
     """
     found = connection.execute(
         select(
-            *setting_versions.c["fingerprint", "dataset_id", "class_sublist", "sample_indices"],
+            *setting_versions.c["fingerprint", "dataset_id", "class_sublist", "sample_indices", "spec"],
             *datasets.c["targets", "sample_ids", "sha256", "class_names"],
         )
         .join_from(setting_versions, eval_settings)
@@ -74,4 +76,5 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
         sample_ids=[ids[index] for index in indices],
         class_sublist=sublist,
         num_classes=len(names_in_subset(found.class_names, sublist)),
+        is_perturbed=any(found.spec.get(f"perturbation_fn_{place}") is not None for place in ("cpu", "gpu")),
     )

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Select, delete, func, select, type_coerce, update
+from sqlalchemy import Connection, LargeBinary, Select, delete, func, inspect, select, type_coerce, update
 
-from testbed.codec import checksum
+from testbed.codec import CODECS, decode
 from testbed.errors import StoreError
-from testbed.logit_policy import NO_LOGITS
+from testbed.logit_policy import NO_LOGITS, keeps_all, read_top
 from testbed.store import progress, sqlite
 from testbed.store.reader import Reader
 from testbed.store.schema import (
@@ -19,14 +19,17 @@ from testbed.store.schema import (
     evaluations,
     logit_payloads,
     logit_shards,
+    metadata,
     model_versions,
     models,
     setting_versions,
 )
 from testbed.store.store import Store
 from testbed.store.versions import digest
+from testbed.store.views import planned_ranges
 
 AT_ONCE = 8  # shards in memory
+_SHARD_COLUMNS = ("draw", "start", "stop", "codec", "num_outputs", "sha256", "labels_sha256")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +40,18 @@ class Finding:
         text: a sentence for the user.
         evaluation_id: that can be completed by evaluating what is missing; None where nothing can be computed again.
         shard: (draw, start) of the piece that is damaged; None where pieces are missing.
+        metrics_of: the evaluation whose metrics are to be computed again from what is stored; else None.
     """
 
     text: str
     evaluation_id: int | None = None
     shard: tuple[int, int] | None = None
+    metrics_of: int | None = None
+
+    @property
+    def can_be_mended(self) -> bool:
+        """Whether what is wrong can be computed again."""
+        return self.evaluation_id is not None or self.metrics_of is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +64,12 @@ class Verification:
 
 
 def verify(store: Reader) -> Verification:
-    """Reads everything in the store: the file's own structure, references, checksums, planned against stored."""
-    checks = (_structure, _data, _settings, _shards, _complete)
+    """Reads every piece in the store: the file's structure, references, checksums, payloads, planned against stored.
+
+    Raises: StoreError: a table or a column is missing, so that nothing can be looked at.
+    """
+    _check_tables(store)
+    checks = (_structure, _data, _settings, _shards, _planned)
     found = [finding for check in checks for finding in _gathered(store, check)]
     with store.reading() as connection:
         counts = [
@@ -83,6 +97,19 @@ def repair(store: Store, findings: Iterable[Finding]) -> int:
     return len(ids)
 
 
+def _check_tables(store: Reader) -> None:
+    with store.reading() as connection:
+        there = inspect(connection)
+        names = set(there.get_table_names())
+        missing = [f"table '{name}'" for name in metadata.tables if name not in names]
+        for table in metadata.tables.values():
+            if table.name in names:
+                columns = {column["name"] for column in there.get_columns(table.name)}
+                missing += [f"column '{table.name}.{name}'" for name in {c.name for c in table.c} - columns]
+    if missing:
+        raise StoreError(f"The database {store.url} has no {', no '.join(missing)}. Restore it from a copy.")
+
+
 def _gathered(store: Reader, check: Callable[[Connection], Iterator[Finding]]) -> list[Finding]:
     """The findings of one check, up to where the database cannot be read any further."""
     found: list[Finding] = []
@@ -91,6 +118,8 @@ def _gathered(store: Reader, check: Callable[[Connection], Iterator[Finding]]) -
             found.extend(check(connection))
     except StoreError as error:
         found.append(Finding(text=str(error)))
+    except (TypeError, ValueError) as error:  # a column holds what its type cannot be: SQLite lets it
+        found.append(Finding(text=f"A value in the database cannot be read ({error}). Restore it from a copy."))
     return found
 
 
@@ -102,7 +131,7 @@ def _structure(connection: Connection) -> Iterator[Finding]:
 def _data(connection: Connection) -> Iterator[Finding]:
     columns = datasets.c["name", "split", "n", "sample_ids", "sha256"]
     for row in _stream(connection, select(*columns, type_coerce(datasets.c.targets, LargeBinary).label("targets"))):
-        if digest(row.targets, row.sample_ids) != row.sha256 or len(row.targets) != 4 * row.n:
+        if not _is_as_written(row.sha256, row.targets, row.sample_ids) or len(row.targets) != 4 * row.n:
             yield Finding(
                 text=f"Targets or sample ids of data set '{row.name}' ({row.split}) are not those that were written. "
                 "Restore the database from a copy."
@@ -113,7 +142,7 @@ def _settings(connection: Connection) -> Iterator[Finding]:
     indices = type_coerce(setting_versions.c.sample_indices, LargeBinary).label("indices")
     wanted = select(eval_settings.c.name, setting_versions.c.sample_indices_sha256.label("sha256"), indices)
     for row in _stream(connection, wanted.join_from(eval_settings, setting_versions).where(indices.is_not(None))):
-        if digest(row.indices) != row.sha256:
+        if not _is_as_written(row.sha256, row.indices):
             yield Finding(
                 text=f"The sample indices of setting '{row.name}' are not those that were written. "
                 "Restore the database from a copy."
@@ -123,7 +152,7 @@ def _settings(connection: Connection) -> Iterator[Finding]:
 def _shards(connection: Connection) -> Iterator[Finding]:
     labels = [type_coerce(logit_shards.c[name], LargeBinary).label(name) for name in ("predictions", "target_ranks")]
     wanted = (
-        _named(select(*logit_shards.c["draw", "start", "stop", "codec", "sha256", "labels_sha256"], *labels))
+        _named(select(*logit_shards.c[_SHARD_COLUMNS], *labels))
         .add_columns(logit_payloads.c.payload)
         .join(logit_shards, logit_shards.c.evaluation_id == evaluations.c.id)
         .outerjoin(
@@ -134,22 +163,79 @@ def _shards(connection: Connection) -> Iterator[Finding]:
         )
     )
     for row in _stream(connection, wanted):
-        what = None
-        if digest(row.predictions, row.target_ranks) != row.labels_sha256:
-            what = "predictions or ranks"
-        elif row.payload is None and row.codec != NO_LOGITS:
-            what = "logits (they are gone)"
-        elif row.payload is not None and checksum(row.payload) != row.sha256:
-            what = "logits (checksum)"
+        try:
+            what = _damage(row)
+        except StoreError as error:  # sound, but a package that reads it is not installed
+            yield Finding(text=f"{_name(row)}: {error}")
+            continue
         if what is not None:
             text = f"{_name(row)}: {what} of draw {row.draw}, samples {row.start} to {row.stop}, are damaged."
             yield Finding(text=text, evaluation_id=row.id, shard=(row.draw, row.start))
 
 
-def _complete(connection: Connection) -> Iterator[Finding]:
-    for row in connection.execute(_named(select()).where(evaluations.c.status == "complete")).all():
-        if missing := progress.evaluation_state(connection, row.id).missing():
+def _damage(row: Any) -> str | None:
+    """What of a shard is not as it was written; None where all is."""
+    count = row.stop - row.start
+    if not _is_as_written(row.labels_sha256, row.predictions, row.target_ranks):
+        return "predictions or ranks"
+    if {len(row.predictions), len(row.target_ranks)} != {4 * count}:
+        return f"predictions or ranks (they are not {count})"
+    if row.codec not in CODECS and keeps_all(row.codec):
+        return f"logits (unknown codec '{row.codec}')"
+    if row.payload is None:
+        return None if row.codec == NO_LOGITS else "logits (they are gone)"
+    if not _is_as_written(row.sha256, row.payload):
+        return "logits (checksum)"
+    return _undecodable(row, count)
+
+
+def _undecodable(row: Any, count: int) -> str | None:
+    """Why a payload that is as it was written is not the logits that its shard says; None where it is.
+
+    Raises: StoreError: the package that decodes it is not installed.
+    """
+    try:
+        found = _num_decoded(row)
+    except StoreError:
+        raise
+    except Exception as error:  # each decoder has errors of its own
+        return f"logits ({row.num_outputs} outputs as '{row.codec}': {' '.join(str(error).split())})"
+    return None if found == count else f"logits (of {found} samples with {row.num_outputs} outputs)"
+
+
+def _num_decoded(row: Any) -> int:
+    """Samples in a payload."""
+    if keeps_all(row.codec):
+        return len(decode(row.payload, codec=row.codec, num_outputs=row.num_outputs))
+    top = read_top(row.payload, codec=row.codec, num_outputs=row.num_outputs)
+    if top.classes.size and top.classes.max() >= row.num_outputs:
+        raise ValueError(f"there is a class {top.classes.max()}")
+    return len(top.values)
+
+
+def _is_as_written(sha256: str, *parts: Any) -> bool:
+    """Whether the parts have the checksum; what is not bytes was never written by the store."""
+    return all(isinstance(part, bytes) for part in parts) and digest(*parts) == sha256
+
+
+def _planned(connection: Connection) -> Iterator[Finding]:
+    """Stored and planned against each other, both ways."""
+    for row in connection.execute(_named(select(evaluations.c.status))).all():
+        state = progress.evaluation_state(connection, row.id)
+        num_draws = max((draw for draw, _, _ in state.stored), default=-1) + 1
+        grid = planned_ranges(num_draws=num_draws, num_samples=state.num_samples, shard_size=state.shard_size)
+        for draw, start, stop in sorted(state.stored - {(piece.draw, piece.start, piece.stop) for piece in grid}):
+            text = f"{_name(row)}: samples {start} to {stop} of draw {draw} are no piece of what was planned."
+            yield Finding(text=text, evaluation_id=row.id, shard=(draw, start))
+        if row.status != "complete":
+            continue
+        if missing := state.missing():
             text = f"{_name(row)} is marked complete, but {len(missing)} of its planned pieces are not stored."
+            yield Finding(text=text, evaluation_id=row.id)
+        # An interrupted draw may outlive a later wish for fewer draws; a whole one cannot.
+        broken = {piece.draw for piece in state.missing(num_draws=num_draws)}
+        if beyond := set(range(state.num_draws, num_draws)) - broken:
+            text = f"{_name(row)} has {state.num_draws} planned draw(s), but {len(beyond)} more are stored as a whole."
             yield Finding(text=text, evaluation_id=row.id)
 
 

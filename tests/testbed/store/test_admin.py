@@ -67,6 +67,9 @@ def test_an_unknown_name_is_met_with_a_suggestion(store: Store, pair: tuple[int,
         admin.remove(store, "model", "nett")
     with pytest.raises(UnknownNameError, match=r"python db\.py --list-eval-settings-db"):
         admin.remove(store, "eval-setting", "zzz")
+    with pytest.raises(UnknownNameError):
+        admin.remove(store, "model", "net", "nett")
+    assert not any(model.hidden for model in store.list_models())
 
 
 def test_what_is_asked_for_again_is_back(store: Store, pair: tuple[int, int], samples: Any) -> None:

@@ -66,10 +66,36 @@ def test_samples_are_put_in_the_order_of_the_data_set(store: Store, samples: Any
 def test_any_floating_type_and_several_draws_are_taken(store: Store, samples: Any, tmp_path: Path, dtype: str) -> None:
     samples.put_definitions(store)
     logits = np.stack([samples.logits(0), samples.logits(1)]).astype(np.float16).astype(dtype)
-    (found_id,) = import_logits(store, write(tmp_path / "in", arrays(samples, logits=logits), noise_seed=4))
+    store.put_setting(samples.setting("noisy", spec={"perturbation_fn_gpu": {"type": "UniformNoise"}}))
+    noisy = write(tmp_path / "in", arrays(samples, logits=logits), noise_seed=4, eval_setting="noisy")
+    (found_id,) = import_logits(store, noisy)
     found = store.evaluation_by_id(found_id)
     assert (found.num_draws, found.noise_seed) == (2, 4)
     assert np.array_equal(found.logits(1), samples.logits(1).astype(np.float16).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"lable_space": "three"}, "unknown 'lable_space'. Did you mean label_space?"),
+        ({"noise_seed": -1}, "negative seed"),
+    ],
+)
+def test_an_entry_that_cannot_be_meant_is_refused(
+    store: Store, samples: Any, tmp_path: Path, entry: dict[str, Any], words: str
+) -> None:
+    samples.put_definitions(store)
+    with pytest.raises(DataError, match=words):
+        list(import_logits(store, write(tmp_path / "in", arrays(samples), **entry)))
+
+
+def test_several_draws_of_a_setting_that_changes_nothing_are_refused(
+    store: Store, samples: Any, tmp_path: Path
+) -> None:
+    samples.put_definitions(store)
+    logits = np.stack([samples.logits(0), samples.logits(0)])
+    with pytest.raises(DataError, match="'data' does not change its images"):
+        list(import_logits(store, write(tmp_path / "in", arrays(samples, logits=logits))))
 
 
 def test_large_logits_are_stored_in_pieces(

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from testbed import metric_check
+from testbed.errors import StoreError
+from testbed.results import store_comparison, store_metrics
 from testbed.store.store import Store
 from testbed.store.verification import repair, verify
 
@@ -86,6 +89,144 @@ def test_damaged_sample_indices_are_found(store: Store, samples: Any, execute: A
     flip(execute, "setting_versions", "sample_indices", "1 = 1")
     (finding,) = verify(store).findings
     assert "sample indices of setting 'data'" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ("codec = 'nonsense'", r"logits \(unknown codec 'nonsense'\)"),
+        ("codec = 'f32+shuffle+zlib'", r"logits \(3 outputs as 'f32\+shuffle\+zlib': .*\)"),
+        ("codec = 'topk:2'", r"logits \(.*\)"),
+        ("num_outputs = 5", r"logits \(5 outputs as 'f32': .*\)"),
+        ("num_outputs = 4", r"logits \(of 3 samples with 4 outputs\)"),
+        ("num_outputs = 0", r"logits \(0 outputs as 'f32': .*\)"),
+    ],
+)
+def test_logits_that_are_not_what_their_shard_says_are_found(
+    store: Store, samples: Any, done: int, execute: Any, change: str, what: str
+) -> None:
+    execute(f"update logit_shards set {change} where draw = 1 and start = 4")  # noqa: S608
+    (finding,) = verify(store).findings
+    assert re.search(rf"Evaluation {done} .*: {what} of draw 1, samples 4 to 8, are damaged", finding.text)
+    assert repair(store, [finding]) == 1
+    assert len(samples.take_up(store, num_draws=2).missing()) == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "what"),
+    [
+        ("logit_payloads", "payload", "logits (checksum)"),
+        ("logit_shards", "predictions", "predictions or ranks"),
+    ],
+)
+def test_a_text_in_place_of_bytes_is_a_finding(
+    tmp_path: Path, samples: Any, table: str, column: str, what: str
+) -> None:
+    """Of SQLite alone: a server keeps its types."""
+    import sqlite3
+    from contextlib import closing
+
+    path = tmp_path / "store.sqlite"
+    with Store.open(path) as store:
+        done = samples.completed(store)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"update {table} set {column} = 'text' where start = 4")  # noqa: S608
+        connection.commit()
+    with Store.open(path) as store:
+        (finding,) = metric_check.verify(store).findings
+        assert f"{what} of draw 0, samples 4 to 8, are damaged" in finding.text
+        assert (finding.evaluation_id, finding.shard) == (done, (0, 4))
+        assert repair(store, [finding]) == 1
+
+
+def test_draws_beyond_the_planned_ones_are_found_and_taken_up_again(
+    store: Store, samples: Any, done: int, execute: Any
+) -> None:
+    execute("update evaluations set num_draws = 1")
+    (finding,) = verify(store).findings
+    assert "has 1 planned draw(s), but 1 more are stored as a whole" in finding.text
+    assert repair(store, [finding]) == 1
+    assert samples.take_up(store, num_draws=2).missing() == [], "what is stored need not be computed again"
+    store.complete_evaluation(done, [])
+    assert verify(store).findings == ()
+
+
+def test_an_interrupted_draw_that_is_no_longer_asked_for_is_sound(store: Store, samples: Any) -> None:
+    state = samples.begin(store, num_draws=2)
+    store.put_shards((state.id, samples.shard(where)) for where in state.missing()[:4])
+    assert samples.take_up(store, num_draws=1).missing() == []
+    store.complete_evaluation(state.id, [])
+    assert verify(store).findings == ()
+
+
+def test_a_piece_off_the_grid_is_found(store: Store, done: int, execute: Any) -> None:
+    execute("update evaluations set shard_size = 8")
+    texts = [finding.text for finding in verify(store).findings]
+    assert any("samples 4 to 8 of draw 1 are no piece of what was planned" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [("drop table metrics", "no table 'metrics'"), ("alter table metrics drop column ci_low", "'metrics.ci_low'")],
+)
+def test_a_missing_table_or_column_is_one_sentence(
+    store: Store, done: int, execute: Any, statement: str, what: str
+) -> None:
+    execute(statement)
+    with pytest.raises(StoreError, match=what):
+        metric_check.verify(store)
+
+
+@pytest.fixture
+def compared(store: Store, samples: Any) -> int:
+    """A shifted evaluation with all its metrics, compared with its clean parent."""
+    setting = samples.setting("noise", shift=samples.shift)
+    samples.put_definitions(store, samples.setting(), setting)
+    clean = samples.completed(store)
+    shifted = samples.completed(store, samples.key(setting=setting), num_draws=2)
+    for evaluation_id in (clean, shifted):
+        store_metrics(store, evaluation_id)
+    store_comparison(store, store.evaluation_by_id(shifted), store.evaluation_by_id(clean))
+    return int(shifted)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update metrics set value = value + 10 where name = 'top1' and evaluation_id = {}",
+        "update metrics set value = null where name = 'top1' and evaluation_id = {}",
+        "update metrics set ci_low = ci_low - 1e-3 where name = 'balanced_accuracy' and evaluation_id = {}",
+        "update metrics set ci_high = 1 where name = 'worst_class_accuracy' and evaluation_id = {}",
+        "update metrics set n = 7 where name = 'top5' and evaluation_id = {}",
+        "update metrics set value = 3 where name = 'mscr' and evaluation_id = {}",
+        "update metrics set n = 7 where name = 'recovery' and evaluation_id = {}",
+        "delete from metrics where name = 'loss' and evaluation_id = {}",
+        "delete from metrics where name = 'top1' and evaluation_id = {}",
+        "delete from metrics where reference_evaluation_id is null and evaluation_id = {}",
+    ],
+)
+def test_metrics_that_are_not_those_of_the_predictions_are_found_and_mended(
+    store: Store, compared: int, execute: Any, change: str
+) -> None:
+    before = execute("select name, value, ci_low, ci_high, n from metrics order by evaluation_id, name")
+    assert metric_check.verify(store).findings == ()
+    execute("update evaluations set hidden = ?", "top1" in change)  # what was removed can be restored
+    execute(change.format(compared))
+    (finding,) = metric_check.verify(store).findings
+    pattern = (
+        r"^Metrics of net on noise \(evaluation \d+\) are not those of its predictions; db.py --recompute mends it"
+    )
+    assert re.search(pattern, finding.text)
+    assert (finding.metrics_of, finding.evaluation_id, finding.can_be_mended) == (compared, None, True)
+    assert repair(store, [finding]) == 0, "nothing is evaluated again"
+    assert metric_check.repair(store, [finding]) == 1
+    assert metric_check.verify(store).findings == ()
+    assert execute("select name, value, ci_low, ci_high, n from metrics order by evaluation_id, name") == before
+
+
+def test_a_complete_evaluation_without_metrics_is_found(store: Store, compared: int, execute: Any) -> None:
+    execute("delete from metrics")
+    assert len(metric_check.verify(store).findings) == 2
 
 
 def test_a_row_that_refers_to_nothing_and_a_torn_page_are_found(tmp_path: Path, samples: Any) -> None:
