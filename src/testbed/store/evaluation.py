@@ -179,9 +179,7 @@ class Evaluation:
 
     def targets(self) -> NDArray[np.int32]:
         """Targets [n] int32 over the setting's classes; -1 where the class is not among them."""
-        return targets_in_subset(
-            self.dataset_targets(), self.class_sublist, num_classes=len(self._dataset_classes)
-        )
+        return targets_in_subset(self.dataset_targets(), self.class_sublist, num_classes=len(self._dataset_classes))
 
     def dataset_targets(self) -> NDArray[np.int32]:
         """Targets [n] int32 over the data set's classes, whatever the setting looks at."""

@@ -11,7 +11,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from testbed import separation
 from testbed.errors import DataError, ShapeError
 from testbed.metrics import accuracy, comparison
 from testbed.metrics.accuracy import (
@@ -23,6 +22,7 @@ from testbed.metrics.accuracy import (
     top1,
     top5,
 )
+from testbed.separation import nearest
 
 
 def test_rank_counts_larger_logits_and_equal_ones_of_lower_index() -> None:
@@ -98,7 +98,7 @@ def test_accuracy_topk_takes_tensors_of_any_precision_and_with_gradients() -> No
     assert accuracy_topk(logits, torch.tensor([2, 1])) == {"top1": 50.0}
 
 
-@pytest.mark.parametrize("module", [accuracy, comparison, separation])
+@pytest.mark.parametrize("module", [accuracy, comparison, nearest])
 def test_examples_in_docstrings_are_right(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0

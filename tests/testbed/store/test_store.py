@@ -286,7 +286,7 @@ def test_a_gap_is_an_error_not_a_shorter_array(store: Store, samples: Any) -> No
     for read in (found.logits, found.predictions, found.target_ranks):
         with pytest.raises(StoreError, match="samples 4 to 8 of draw 0 are not stored"):
             read()
-    with pytest.raises(DataError, match="has 1 draw.* there is no draw 1"):
+    with pytest.raises(DataError, match=r"has 1 draw.* there is no draw 1"):
         found.logits(1)
 
 
