@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,6 +16,11 @@ from testbed.errors import TestbedError
 
 EXIT_SOME_FAILED = 1
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """A batch system asks the program to end (SIGTERM): the same as Ctrl-C, with its own exit code."""
 _LAST_OPTION = "testbed.last_option"
 
 
@@ -80,7 +86,9 @@ def _is_number(arg: str) -> bool:
 
 
 def run(command: click.Command, args: Sequence[str] | None = None) -> NoReturn:
-    """Runs a command and exits: 0 done, 1 some evaluation failed, 2 wrong request, 3 database, 130 interrupted."""
+    """Runs a command and exits: 0 done, 1 some evaluation failed, 2 wrong request, 3 database, 130 interrupted, 143
+    terminated."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         sys.exit(_exit_code(command, args))
     except BrokenPipeError:  # the reader of our output, such as `head`, has gone
@@ -97,15 +105,20 @@ def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
     except TestbedError as error:
         say(f"Error: {error}")
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
         say("Interrupted. What was stored stays; the same command goes on from there.")
-        return EXIT_INTERRUPTED
+        cause = error.__cause__ or error  # click puts an Abort in the place of an interruption
+        return EXIT_TERMINATED if isinstance(cause, Terminated) else EXIT_INTERRUPTED
     return result if isinstance(result, int) else 0
 
 
 def _complete_variable() -> str:
     """What asks a script for its shell completion: `_EVAL_COMPLETE` for eval.py."""
     return f"_{Path(sys.argv[0]).stem.upper()}_COMPLETE"
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise Terminated
 
 
 def say(line: str) -> None:

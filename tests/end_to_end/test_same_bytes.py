@@ -98,8 +98,9 @@ def _num_shards(path: Path) -> int:
         return 0
 
 
-def test_ctrl_c_keeps_what_is_stored_and_the_same_command_resumes(
-    command: Command, tmp_path: Path, cache_home: Path, undisturbed: Shards
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interruption_keeps_what_is_stored_and_the_same_command_resumes(
+    command: Command, tmp_path: Path, cache_home: Path, undisturbed: Shards, end: signal.Signals, code: int
 ) -> None:
     path = tmp_path / "interrupted.sqlite"
     line = [sys.executable, str(ROOT / "eval.py"), *arguments("sqlite:///interrupted.sqlite", "--workers", 1)]
@@ -107,9 +108,9 @@ def test_ctrl_c_keeps_what_is_stored_and_the_same_command_resumes(
                                stdout=subprocess.DEVNULL, text=True, start_new_session=True)  # fmt: skip
     while started.poll() is None and (not path.exists() or _num_shards(path) < 5):
         time.sleep(0.01)
-    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    os.killpg(started.pid, end)  # as a terminal or a batch system does: the workers get it too
     _, error = started.communicate(timeout=60)
-    assert started.returncode == 130
+    assert started.returncode == code
     assert "Interrupted" in error
     assert "Traceback" not in error
     done = command("eval.py", *arguments("sqlite:///interrupted.sqlite", "--workers", 1))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from testbed.cli import ManyCommand, run
+from testbed.cli import ManyCommand, Terminated, run
 from testbed.errors import DataError, StoreError
 
 
@@ -61,6 +61,7 @@ def _command(error: BaseException | None, result: int = 0) -> click.Command:
         (click.UsageError("no such option"), 0, 2),
         (StoreError("locked"), 0, 3),
         (KeyboardInterrupt(), 0, 130),
+        (Terminated(), 0, 143),
     ],
 )
 def test_exit_codes_tell_what_went_wrong(
