@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LIMITED = re.compile(r"(?P<name>.+)@limit(?P<limit>[1-9]\d*)")
+ANY_LABEL_SPACE = "any"  # of models that are fitted on whatever data set they are evaluated on
 METRIC_ARGUMENTS = ("logits", "targets", "predictions", "target_ranks", "class_names", "sample_ids")
 
 
@@ -31,6 +32,16 @@ class EvalSettingFamily(Protocol):
 
     def build(self, dataset: Dataset, name: str) -> EvalSetting | None:
         """The setting `name` of this family, or None where the name is not one of its own."""
+
+
+class ModelVariants(Protocol):
+    """Models derived from every registered one, made when they are asked for."""
+
+    def base_name(self, name: str) -> str | None:
+        """Name of the model that `name` is a variant of, or None where it is no such variant."""
+
+    def build(self, base: Model, name: str) -> Model:
+        """The variant `name` of a model. Raises: DefinitionError: it has no such variant."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,7 @@ class Registry:
         self._datasets: _Table[Dataset] = _Table("Dataset")
         self._metrics: _Table[Callable[..., Any]] = _Table("Metric")
         self._model_families: dict[str, Callable[[str], Model]] = {}
+        self._model_variants: list[ModelVariants] = []
         self._setting_families: list[tuple[EvalSettingFamily, Path | None]] = []
         self._derived: dict[str, tuple[EvalSetting, Path | None]] = {}
         self._source: Path | None = None
@@ -117,6 +129,22 @@ class Registry:
     def add_model_family(self, prefix: str, build: Callable[[str], Model]) -> None:
         """Registers models named `prefix:REST`, made by `build(REST)` when it is asked for. The last one counts."""
         self._model_families[prefix] = build
+
+    def add_model_variants(self, variants: ModelVariants) -> None:
+        """Registers variants that every model has, by a name that is made from the model's own."""
+        self._model_variants.append(variants)
+
+    def set_weights(self, name: str, file: Path) -> None:
+        """Gives the model `name` the parameters in `file`, in every label space that it is registered for.
+
+        Raises:
+            UnknownNameError: no such model.
+            DefinitionError: the model takes no file of weights.
+        """
+        if not (spaces := self.label_spaces(name)):
+            raise UnknownNameError(self._unknown("model", name, self.model_names()))
+        for space in spaces:
+            self._models.values[name, space] = self._models.values[name, space].with_weights(file)
 
     def add_eval_setting_family(self, family: EvalSettingFamily) -> None:
         """Registers settings that every data set has."""
@@ -154,15 +182,23 @@ class Registry:
                 self._family_models[name] = build(rest)
             return self._family_models[name]
         spaces = self.label_spaces(name)
-        for space in (label_space, *spaces[: len(spaces) == 1]):
+        for space in (label_space, ANY_LABEL_SPACE, *spaces[: len(spaces) == 1]):
             if space is not None and (found := self._models.get((name, space))) is not None:
                 return found
+        if not spaces and (variant := self._model_variant(name, label_space)) is not None:
+            return variant
         if spaces:
             raise UnknownNameError(
                 f"Model '{name}' exists for the label spaces {', '.join(spaces)}, not for {label_space or 'this one'}. "
                 f"Register one with label_space={label_space!r}, or choose a setting with one of those."
             )
         raise UnknownNameError(self._unknown("model", name, self.model_names()))
+
+    def _model_variant(self, name: str, label_space: str | None) -> Model | None:
+        for variants in self._model_variants:
+            if (base := variants.base_name(name)) is not None and base != name:
+                return variants.build(self.model(base, label_space), name)
+        return None
 
     def label_spaces(self, name: str) -> tuple[str, ...]:
         """Label spaces that a model of this name is registered for."""
@@ -211,8 +247,10 @@ class Registry:
         return dict(self._metrics.values)
 
     def model_source(self, model: Model) -> Path | None:
-        """The file that registered a model; None for one that no file did."""
-        return self._models.sources.get((model.name, model.label_space))
+        """The file that registered a model, or what it is a variant of; None for one that no file did."""
+        bases = [variants.base_name(model.name) for variants in self._model_variants]
+        found = (self._models.sources.get((name, model.label_space)) for name in (model.name, *bases))
+        return next((source for source in found if source is not None), None)
 
     def setting_source(self, name: str) -> Path | None:
         """The file that registered the setting `name`, or the family that it is derived by; None for neither."""

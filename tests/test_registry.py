@@ -147,7 +147,7 @@ def test_names_that_cannot_be_file_names_are_refused(name: str) -> None:
         ({"eval_batch_size": 0}, "eval_batch_size is 0"),
         ({"classify": lambda images: 0}, "lacks model"),
         ({"classify": lambda images, model, device: 0}, "unknown device"),
-        ({"classifier_loader": lambda weights: 0}, "unknown weights"),
+        ({"classifier_loader": lambda path: 0}, "unknown path"),
         ({"transform": 3}, "transform must take a PIL image"),
     ],
 )

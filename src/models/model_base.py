@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from testbed.errors import DefinitionError
-from testbed.signatures import check_arguments, check_name
+from testbed.errors import DataError, DefinitionError
+from testbed.records import Norm
+from testbed.signatures import argument_names, check_arguments, check_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -81,6 +82,29 @@ class StandardNormalization:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FitNoise:
+    """Noise on what a model is fitted on: every sample is replaced by noisy copies of it, with its label.
+
+    Args:
+        norm: of the ball that the noise is uniform in: 'linf', 'l2' or 'l1'.
+        epsilon: its radius, in [0, 1] pixel units (units of the data for rows of numbers); None for half the minimal
+            class separation of the data set that the model is fitted on.
+        is_shared: all samples get the same offsets, and those of the run's test noise (the published 2D protocol).
+        num_copies: of each sample; the sample itself is not kept.
+    Source: Siedel et al. 2022, section 4.
+    """
+
+    norm: Norm
+    epsilon: float | None
+    is_shared: bool = False
+    num_copies: int = 10
+
+    def __post_init__(self) -> None:
+        if self.num_copies < 1:
+            raise DefinitionError(f"FitNoise has num_copies {self.num_copies}. It must be 1 or more.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """A classifier and all it takes to run it.
 
@@ -88,7 +112,7 @@ class Model:
         name: what users type; unique within a label space.
         transform: PIL image -> float tensor [C, H, W] in [0, 1]; None takes images as the data set has them.
         classifier_loader: returns the classifier, a torch module or whatever `classify` understands. May take `seed`
-            and `dataset`, where a model is fitted in every run.
+            and `dataset`, where a model is fitted in every run, or `weights`: the file of the parameters.
         eval_batch_size: images per forward pass.
         normalization: applied after all perturbations; None for none.
         arch: architecture, for the listing.
@@ -98,7 +122,8 @@ class Model:
         label_space: whose classes the outputs are, e.g. 'imagenet-1k', 'cifar10', 'digits'.
         is_random: `classify` draws random numbers; each seed is then a run of its own, also on clean images.
         version: bump it when the definition changes what the model computes; without one the file is the version.
-        weights: file of the parameters, part of the model's identity.
+        fit_noise: on the samples that a model is fitted on in every run.
+        weights: file of the parameters, or a function that finds it; the file is part of the model's identity.
         description: one line for listings.
     """
 
@@ -112,8 +137,9 @@ class Model:
     adversarial_batch_size: int | None = None
     label_space: str = "imagenet-1k"
     is_random: bool = False
+    fit_noise: FitNoise | None = None
     version: str | None = None
-    weights: Path | None = None
+    weights: Path | Callable[[], Path] | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -122,8 +148,46 @@ class Model:
         if not isinstance(self.eval_batch_size, int) or self.eval_batch_size < 1:
             raise DefinitionError(f"{where} eval_batch_size is {self.eval_batch_size!r}. It must be 1 or more.")
         check_arguments(self.classifier_loader, where=f"{where} classifier_loader", required=(),
-                        optional=("seed", "dataset"))  # fmt: skip
+                        optional=("seed", "dataset", "weights"))  # fmt: skip
         check_arguments(self.classify, where=f"{where} classify", required=("images", "model"),
                         optional=("class_sublist", "adversarial_attack"))  # fmt: skip
+        if "weights" in argument_names(self.classifier_loader) and self.weights is None:
+            raise DefinitionError(f"{where} classifier_loader takes `weights`, but the definition names none.")
+        if self.fit_noise is not None and not self.is_fitted:
+            raise DefinitionError(
+                f"{where} fit_noise needs a classifier_loader that takes `dataset`, to fit it in a run."
+            )
         if self.transform is not None and not callable(self.transform):
             raise DefinitionError(f"{where} transform must take a PIL image, but is {self.transform!r}.")
+
+    def weights_file(self) -> Path | None:
+        """The file of the parameters; None for a model that names none.
+
+        Raises: DataError: it is not there.
+        """
+        path = self.weights() if callable(self.weights) else self.weights
+        if path is not None and not path.is_file():
+            raise DataError(f"Model '{self.name}' needs its weights at {path}, which is not there. Put them there.")
+        return path
+
+    def with_weights(self, file: Path) -> Model:
+        """The same model with the parameters in `file`.
+
+        Raises: DefinitionError: the model loads its parameters itself.
+        """
+        if "weights" not in argument_names(self.classifier_loader):
+            raise DefinitionError(
+                f"Model '{self.name}' takes no file of weights: its classifier_loader has no argument `weights`. Add "
+                "one, or evaluate the file as local:PATH with --arch."
+            )
+        return replace(self, weights=file)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the model is fitted in every run, on a split of the data set that it is evaluated on."""
+        return "dataset" in argument_names(self.classifier_loader)
+
+    @property
+    def depends_on_seed(self) -> bool:
+        """Whether runs with different seeds fit different models, on the same samples."""
+        return "seed" in argument_names(self.classifier_loader) or self.fit_noise is not None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from testbed.errors import DataError, DefinitionError
 
 Norm = Literal["linf", "l2", "l1"]
 NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
+ShiftNorm = Literal["linf", "l2", "l1", "l0"]  # l0 counts values that differ: noise has it, a separation does not
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
@@ -27,8 +28,9 @@ class Shift:
         family: kind of shift, e.g. 'uniform-linf' or 'common-corruption'.
         name: the shift within its family, e.g. 'mscr', 'noise', 'fog'.
         severity: 1 to 5 where the family has severities.
-        norm: 'linf', 'l2' or 'l1' where the shift is measured in a norm.
-        epsilon: radius in [0, 1] pixel units; None until a separation decides it, or where there is none.
+        norm: 'linf', 'l2', 'l1' or 'l0' where the shift is measured in a norm.
+        epsilon: radius in [0, 1] pixel units, for 'l0' the fraction of the values; without a norm the size of the
+            noise, such as sigma. None until a separation decides it, or where there is none.
         clean_eval_setting: name of the clean parent.
     """
 
@@ -36,14 +38,17 @@ class Shift:
     name: str
     clean_eval_setting: str
     severity: int | None = None
-    norm: Norm | None = None
+    norm: ShiftNorm | None = None
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
         if self.severity is not None and self.severity not in range(1, 6):
             raise DefinitionError(f"Shift '{self.name}' has severity {self.severity}. Severities go from 1 to 5.")
-        if self.norm is not None and self.norm not in NORMS:
-            raise DefinitionError(f"Shift '{self.name}' has norm '{self.norm}'. Use one of {', '.join(NORMS)}.")
+        norms = get_args(ShiftNorm)
+        if self.norm is not None and self.norm not in norms:
+            raise DefinitionError(f"Shift '{self.name}' has norm '{self.norm}'. Use one of {', '.join(norms)}.")
+        if self.norm == "l0" and self.epsilon is None:
+            raise DefinitionError(f"Shift '{self.name}' in l0 has no epsilon, and no separation gives it one. Set it.")
         if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
             raise DefinitionError(f"Shift '{self.name}' has epsilon {self.epsilon}. It must be 0 or a positive number.")
 
@@ -88,6 +93,15 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def take(self, indices: NDArray[np.int64]) -> Samples:
+        """The samples at these positions of an array, in this order, under the fingerprint of the whole."""
+        return replace(
+            self,
+            items=np.asarray(self.items)[indices],
+            targets=self.targets[indices],
+            sample_ids=tuple(self.sample_ids[index] for index in indices),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

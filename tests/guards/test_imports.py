@@ -18,17 +18,17 @@ SOURCE = ROOT / "src"
 LAYERS: list[set[str]] = [
     {"testbed", "testbed.errors", "testbed.fingerprint", "testbed.signatures", "testbed.paths", "testbed.philox"},
     {"testbed.records", "testbed.randomness", "testbed.codec", "testbed.class_subset", "testbed.logit_policy",
-     "testbed.top_logits"},
+     "testbed.top_logits", "testbed.run_split", "testbed.claim_language"},
     {"testbed.metrics", "testbed.separation", "testbed.perturbations"},
     {"registry", "models.model_base", "eval_settings.eval_setting_base", "eval_settings.dataset_base", "models._"},
     {"testbed.data", "testbed.definitions", "testbed.names", "mldb"},
     {"models", "eval_settings"},
-    {"testbed.engine.unit", "testbed.engine.worker", "testbed.engine.classifier", "testbed.engine.engine",
-     "testbed.engine.inline", "testbed.engine.process", "testbed.store", "testbed.training"},
+    {"testbed.engine.unit", "testbed.engine.worker", "testbed.engine.classifier", "testbed.engine.fitting",
+     "testbed.engine.engine", "testbed.engine.inline", "testbed.engine.process", "testbed.store", "testbed.training"},
     {"testbed.results", "testbed.metric_check", "testbed.report", "testbed.export", "testbed.tables",
      "testbed.progress", "testbed.provenance"},
     {"testbed.engine", "testbed.cli"},
-    {"testbed.commands"},
+    {"testbed.commands", "plotting"},
     {"eval", "db", "train"},
 ]  # fmt: skip
 # Two neighbours on one floor that must not know each other, and what the store never sees.
@@ -46,7 +46,8 @@ def _modules() -> dict[str, Path]:
     files = {path: path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
     named = {".".join(relative.with_suffix("").parts): path for path, relative in files.items()}
     scripts = {path.stem: path for path in ROOT.glob("*.py")}
-    return {name.removesuffix(".__init__"): path for name, path in named.items()} | scripts
+    figures = {f"plotting.{path.stem}": path for path in (ROOT / "plotting").glob("*.py")}
+    return {name.removesuffix(".__init__"): path for name, path in named.items()} | scripts | figures
 
 
 MODULES = _modules()

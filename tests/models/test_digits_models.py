@@ -9,6 +9,7 @@ import torch
 
 import eval_settings.digits
 import models.digits
+from models._estimators import random_forest
 from registry import registry
 from testbed.engine.classifier import load_classifier
 from testbed.fingerprint import file_sha256
@@ -76,7 +77,7 @@ def test_all_models_share_their_batches():
 def test_forest_depends_on_its_seed_alone():
     fit = eval_settings.digits.load_digits_split("train")
     images = images_tensor(eval_settings.digits.load_digits_split("validation"))
-    loader, classify = models.digits._random_forest, models.digits.classify
+    loader, classify = random_forest, models.digits.classify
     first, again, other = (classify(images, loader(seed=seed, dataset=fit)) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 import torch
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from models._estimators import classify, fit
 from testbed.data.arrays import array_samples
+from testbed.errors import DataError
+from testbed.records import Samples
 
 
 def samples(x, targets, num_classes):
@@ -29,3 +35,21 @@ def test_fitted_pixels_are_the_pixels_that_classify_sees():
     distances, _ = model.estimator.kneighbors(images.flatten(1).numpy())
     assert distances.max() == 0
     assert classify(images, model).argmax(dim=1).tolist() == list(range(6))
+
+
+def test_a_forest_answers_as_its_own_predict_proba():
+    points = np.random.default_rng(0).uniform(size=(60, 2)).astype(np.float32)
+    forest = RandomForestClassifier(n_estimators=20, random_state=1)
+    model = fit(forest, samples(points, (points[:, 0] > points[:, 1]).astype(int), num_classes=2))
+    queries = np.random.default_rng(1).uniform(size=(40, 2)).astype(np.float32)
+    expected = forest.predict_proba(queries).astype(np.float32)
+    np.testing.assert_array_equal(classify(torch.from_numpy(queries), model).numpy(), expected)
+
+
+def test_image_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    files = Samples(
+        dataset="birds", split="train", items=(tmp_path / "a.png",), targets=np.zeros(1, np.int32),
+        sample_ids=("a.png",), class_names=("bird",), fingerprint="",
+    )  # fmt: skip
+    with pytest.raises(DataError, match="'birds' is a folder of image files"):
+        fit(KNeighborsClassifier(1), files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Protocol
 
 from testbed.engine.engine import Engine, Event, WorkerLost
@@ -18,6 +19,7 @@ from testbed.store.store import Store
 MAX_ATTEMPTS = 3
 PROBE_SAMPLES = 2
 WAIT_SECONDS = 1.0
+LOOK_AHEAD = 256  # units
 
 
 class Progress(Protocol):
@@ -58,6 +60,7 @@ class Driver:
         self._todo: deque[Unit] = deque()
         self._in_hand: dict[str, Unit] = {}
         self._attempts: Counter[Unit] = Counter()
+        self._loaded_by: dict[tuple[str, int], set[str]] = {}  # (model, fit seed) -> workers
         self._idle: list[str] = []
         self.failed: dict[int, str] = {}
 
@@ -97,12 +100,29 @@ class Driver:
     def _feed(self) -> None:
         """Gives every idle worker a unit, while there are units: also after one was put back."""
         while self._idle and self._todo:
-            unit = self._todo.popleft()
+            unit = self._next_unit(self._idle[0])
             models = tuple(name for name in unit.models if not self._has_failed(unit, name))
             if models:
                 worker = self._idle.pop(0)
                 self._in_hand[worker] = replace(unit, models=models)
                 self._engine.submit(worker, self._in_hand[worker])
+
+    def _next_unit(self, worker: str) -> Unit:
+        """Of the units that come soon, the first whose models the worker has loaded or nobody has; else the very first.
+
+        A model that is fitted in a run can take longer to load than to be asked.
+        """
+        soon = enumerate(islice(self._todo, LOOK_AHEAD))
+        position = next((at for at, unit in soon if self._is_at_home(unit, worker)), 0)
+        unit = self._todo[position]
+        del self._todo[position]
+        for name in unit.models:
+            self._loaded_by.setdefault((name, unit.fit_seed), set()).add(worker)
+        return unit
+
+    def _is_at_home(self, unit: Unit, worker: str) -> bool:
+        owners = (self._loaded_by.get((name, unit.fit_seed)) for name in unit.models)
+        return all(not known or worker in known for known in owners)
 
     def _handle(self, event: Event, take: Callable[[Unit, UnitResult], None]) -> None:
         unit = self._in_hand.pop(event.worker)

@@ -95,10 +95,13 @@ def _stored(ready: Ready, store: Store) -> Evaluation | None:
 
 
 def _put_definitions(evaluations: Sequence[Ready], store: Store) -> None:
-    for ready in evaluations:
-        store.put_model(ready.model_version)
-        store.put_dataset(ready.dataset_version)
-        store.put_setting(ready.setting_version)
+    """Each definition once, however many runs there are of it."""
+    for model in {ready.model_version.fingerprint: ready.model_version for ready in evaluations}.values():
+        store.put_model(model)
+    for dataset in {ready.dataset_version.fingerprint: ready.dataset_version for ready in evaluations}.values():
+        store.put_dataset(dataset)
+    for setting in {ready.setting_version.fingerprint: ready.setting_version for ready in evaluations}.values():
+        store.put_setting(setting)
 
 
 def _put_evaluation(ready: Ready, store: Store, run_id: int, store_logits: str | None) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import registry
-from testbed.errors import DataError
 from testbed.fingerprint import file_sha256, model_fingerprint, setting_fingerprint
 from testbed.records import IntArray, ModelVersion, SettingVersion
+from testbed.run_split import RunSplit
 from testbed.signatures import argument_names
 
 
@@ -27,6 +28,7 @@ def model_version(model: Model) -> ModelVersion:
         "transform": describe(model.transform),
         "normalization": describe(model.normalization),
         "weights": _weights_sha256(model),
+        **({} if model.fit_noise is None else {"fit_noise": asdict(model.fit_noise)}),
     }
     identity = model_fingerprint(model.name, model.label_space, spec)
     return ModelVersion(name=model.name, label_space=model.label_space, fingerprint=identity, spec=spec)
@@ -40,6 +42,7 @@ def setting_version(
     separation: Mapping[str, Any] | None,
     canonical_size: int | None,
     source: Path | None,
+    run_split: RunSplit | None = None,
 ) -> SettingVersion:
     """The version of a setting whose noise level is filled in. Seeds and the number of draws are not part of it.
 
@@ -49,6 +52,7 @@ def setting_version(
         separation: that the noise level comes from: which splits, how many points, which pair.
         canonical_size: of the data set, in pixels; it decides what noise is drawn on.
         source: the file of the definition, which is its version where it declares none.
+        run_split: how every run splits the data anew; which samples a run has follows from it and the run's seed.
     """
     sublist = None if setting.class_sublist is None else tuple(int(index) for index in setting.class_sublist)
     spec = {
@@ -62,6 +66,7 @@ def setting_version(
         "space": setting.space,
         "canonical_size": canonical_size,
         "separation": separation,
+        **({} if run_split is None else {"run_split": asdict(run_split)}),
     }
     identity = setting_fingerprint(
         setting.name, spec, dataset=dataset_fingerprint, sample_indices=sample_indices, class_sublist=sublist
@@ -94,7 +99,9 @@ def describe(value: object) -> Any:
     if value is None:
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return {"type": type(value).__name__, **asdict(value)}
+        # a field that later versions added keeps stored definitions what they are, as long as it is not used
+        unused = {f.name for f in fields(value) if f.metadata.get("is_later") and getattr(value, f.name) == f.default}
+        return {"type": type(value).__name__, **{name: v for name, v in asdict(value).items() if name not in unused}}
     function: Callable[..., Any] = value  # type: ignore[assignment]
     return {"code": getattr(function, "__qualname__", type(value).__name__)}
 
@@ -106,10 +113,14 @@ def _definition(version: str | None, source: Path | None) -> str:
 
 
 def _weights_sha256(model: Model) -> str | None:
-    if model.weights is None:
+    file = model.weights_file()
+    if file is None:
         return None
-    if not model.weights.is_file():
-        raise DataError(
-            f"Model '{model.name}' needs its weights at {model.weights}, which is not there. Put them there."
-        )
-    return file_sha256(model.weights)
+    status = file.stat()
+    return _sha256(file, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache
+def _sha256(file: Path, size: int, changed: int) -> str:
+    """Of a file in a certain state: a plan asks for the same weights again and again."""
+    return file_sha256(file)

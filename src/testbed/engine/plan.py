@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import registry
+from testbed.run_split import RunSplit
 from testbed.signatures import argument_names
 
 
@@ -40,7 +41,7 @@ class Pairing:
     Args:
         model, setting: the definitions.
         seed: as asked for.
-        fit_seed: of a model that is fitted in the run; else 0.
+        fit_seed: of a model that is fitted in the run, and of the split of data that every run splits anew; else 0.
         noise_seed: of whatever is drawn at random in the evaluation; 0 where nothing is.
         num_draws: draws of the noise.
         batch_size: images per forward pass.
@@ -87,12 +88,12 @@ def _with_parent(setting: EvalSetting, model_name: str, seed: int, request: Requ
 def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *, clean: str | None) -> Pairing:
     draws_noise = setting.perturbation_fn_gpu is not None and "keys" in argument_names(setting.perturbation_fn_gpu)
     is_random = bool(setting.perturbation_fn_cpu or setting.perturbation_fn_gpu or model.is_random)
-    is_fitted = "seed" in argument_names(model.classifier_loader)
+    is_another_fit = model.depends_on_seed or run_split(setting) is not None
     return Pairing(
         model=model,
         setting=setting,
         seed=seed,
-        fit_seed=seed if is_fitted else 0,
+        fit_seed=seed if is_another_fit else 0,
         noise_seed=seed if is_random else 0,
         num_draws=request.draws if request.draws and (draws_noise or setting.num_draws > 1) else setting.num_draws,
         batch_size=_batch_size(setting, model, request.batch_size),
@@ -105,6 +106,14 @@ def _batch_size(setting: EvalSetting, model: Model, asked: int | None) -> int:
     if setting.adversarial_attack is not None:
         return model.adversarial_batch_size or max(1, (asked or model.eval_batch_size) // 8)
     return asked or model.eval_batch_size
+
+
+def run_split(setting: EvalSetting) -> RunSplit | None:
+    """How every run splits the setting's data set anew; None where all runs evaluate the same samples."""
+    dataset = registry.datasets.get(setting.dataset.name or "")
+    if dataset is None or dataset.test_fraction is None:
+        return None
+    return RunSplit(test_fraction=dataset.test_fraction, limit=setting.limit)
 
 
 def label_space(setting: EvalSetting) -> str | None:

@@ -71,7 +71,9 @@ class Planned:
         return sum(item.ready.bytes_per_sample * (w.stop - w.start) for item in self.pending for w in item.missing)
 
 
-def plan_evaluations(request: Request, store: Store, place: Place, *, is_dry_run: bool = False) -> Planned:
+def plan_evaluations(
+    request: Request, store: Store, place: Place, *, is_dry_run: bool = False, is_quiet: bool = False
+) -> Planned:
     """Resolves, loads and checks all that a request needs, and compares it with the store. No model is run.
 
     Raises: TestbedError: whatever can be known to fail.
@@ -83,6 +85,7 @@ def plan_evaluations(request: Request, store: Store, place: Place, *, is_dry_run
         threads=available_cores(),
         warn=say,
         is_kept=not is_dry_run,
+        is_quiet=is_quiet,
     )
     device = place.devices.names[0]
     prepared = prepare(make_plan(request), data, device=device, threads=place.threads)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval_settings.eval_setting_base import EvalSetting
-from registry import registry
+from registry import ANY_LABEL_SPACE, registry
 from testbed.class_subset import targets_in_subset
 from testbed.engine.data import Data, limited
 from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
-from testbed.engine.plan import Pairing, label_space
+from testbed.engine.plan import Pairing, label_space, run_split
 from testbed.engine.unit import Task
 from testbed.errors import DataError, StoreError
 from testbed.logit_policy import bytes_per_sample
@@ -28,6 +30,7 @@ from testbed.records import (
     SettingVersion,
     ShardRange,
 )
+from testbed.run_split import RunSplit
 from testbed.store.views import planned_ranges
 
 SMALL_DATASET = 10_000
@@ -83,17 +86,23 @@ def identity(ready: Ready) -> tuple[str, str, int, int]:
 def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: int) -> Preparation:
     """Loads, checks, decodes and measures all that the plan needs of its data.
 
-    Raises: DataError: a data set is missing, damaged or of another size than declared.
+    Raises: DataError: weights or a data set are missing, or data are damaged or of another size than declared.
     """
-    tasks: dict[tuple[str, str], Task] = {}
+    for model in {(pairing.model.name, pairing.model.label_space): pairing.model for pairing in pairings}.values():
+        model_version(model)  # missing weights are told before anything is decoded or measured
+    tasks: dict[tuple[str, str, int], Task] = {}
+    positions: dict[tuple[str, str, int], int] = {}
+    find = cache(lambda setting, seed: located(registry.eval_setting(setting), data, seed=seed))
     evaluations = []
     for pairing in pairings:
         _compare_label_spaces(pairing, data)
-        found = located(pairing.setting, data)
-        key = (found.setting.name, data.bank(pairing.setting, pairing.model).fingerprint)
-        if key not in tasks:
-            tasks[key] = _task(pairing, found, data)
-        position = list(tasks).index(key)
+        split_seed = 0 if run_split(pairing.setting) is None else pairing.fit_seed
+        found: Located = find(pairing.setting.name, split_seed)
+        key = (found.setting.name, data.bank(pairing.setting, pairing.model).fingerprint, split_seed)
+        position = positions.setdefault(key, len(positions))
+        fit_epsilons = data.fit_epsilons(pairing.setting, pairing.model)
+        task = tasks.get(key) or _task(pairing, found, data)
+        tasks[key] = replace(task, fit_epsilons={**task.fit_epsilons, **fit_epsilons})
         numbers = numerics(device=device, batch_size=pairing.batch_size, threads=threads)
         numbers |= data.fit_facts(pairing.setting, pairing.model) | cut_facts(pairing.setting, pairing.model)
         evaluations.append(_ready(pairing, found, position, numbers))
@@ -102,7 +111,7 @@ def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: in
 
 def _compare_label_spaces(pairing: Pairing, data: Data) -> None:
     model, space = pairing.model, label_space(pairing.setting)
-    if space is not None and model.label_space not in (space, "unknown"):
+    if space is not None and model.label_space not in (space, "unknown", ANY_LABEL_SPACE):
         data.warn_once(
             f"model '{model.name}' is declared for the label space {model.label_space} and is evaluated on that of "
             f"{space}; only the number of its outputs is checked. Give it label_space='{space}' if that is right."
@@ -111,12 +120,16 @@ def _compare_label_spaces(pairing: Pairing, data: Data) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """A setting whose data are there: at its noise level, with its samples, and what it is in the store."""
+    """A setting whose data are there: at its noise level, with its samples, and what it is in the store.
+
+    Where every run splits the data anew, `indices` and `fit_indices` are those of one run, and no part of `version`.
+    """
 
     setting: EvalSetting
     samples: Samples
     indices: IntArray
     version: SettingVersion
+    fit_indices: NDArray[np.int64] | None = None
 
     @property
     def dataset_version(self) -> DatasetVersion:
@@ -131,21 +144,24 @@ class Located:
         )
 
 
-def located(setting: EvalSetting, data: Data) -> Located:
-    """The setting with its data. Raises: DataError: as `prepare`."""
+def located(setting: EvalSetting, data: Data, *, seed: int = 0) -> Located:
+    """The setting with its data, in the run with this seed. Raises: DataError: as `prepare`."""
     separation = data.separation_facts(setting)
     setting = _at_noise_level(setting, separation)
     samples = data.setting_samples(setting)
-    indices = _sample_indices(setting, samples, data)
+    split = run_split(setting)
+    indices = _sample_indices(setting, samples, data) if split is None else _of_run(setting, split, samples, seed)
     version = setting_version(
         setting,
         dataset_fingerprint=samples.fingerprint,
-        sample_indices=None if _is_whole(setting, samples, indices) else indices,
+        sample_indices=None if split is not None or _is_whole(setting, samples, indices) else indices,
+        run_split=split,
         separation=separation,
         canonical_size=data.dataset(setting.dataset).canonical_size,
         source=registry.setting_source(setting.name),
     )
-    return Located(setting=setting, samples=samples, indices=indices, version=version)
+    fit_indices = None if split is None else split.fit_indices(len(samples), seed=seed)
+    return Located(setting=setting, samples=samples, indices=indices, version=version, fit_indices=fit_indices)
 
 
 def _at_noise_level(setting: EvalSetting, separation: Mapping[str, Any] | None) -> EvalSetting:
@@ -171,6 +187,18 @@ def _sample_indices(setting: EvalSetting, samples: Samples, data: Data) -> IntAr
     return indices[limited(len(indices), setting.limit, dataset=samples.dataset)]
 
 
+def _of_run(setting: EvalSetting, split: RunSplit, samples: Samples, seed: int) -> IntArray:
+    """The samples that the run with this seed evaluates."""
+    if setting.idx_subsample_list is not None:
+        raise DataError(
+            f"EvalSetting '{setting.name}' picks samples by position, but every run splits '{samples.dataset}' anew. "
+            "Leave idx_subsample_list out, or use a data set without test_fraction."
+        )
+    if setting.limit is not None and setting.limit > (num_test := replace(split, limit=None).num_test(len(samples))):
+        raise DataError(f"'{setting.name}' asks for {setting.limit} samples, but a run has only {num_test}.")
+    return split.test_indices(len(samples), seed=seed)
+
+
 def _task(pairing: Pairing, found: Located, data: Data) -> Task:
     setting, samples, indices = found.setting, found.samples, found.indices
     return Task(
@@ -184,6 +212,7 @@ def _task(pairing: Pairing, found: Located, data: Data) -> Task:
         ),
         num_classes=len(samples.class_names),
         epsilon=setting.shift.epsilon if setting.shift and pairing.setting.needs_separation else None,
+        fit_indices=found.fit_indices,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from testbed.data.imagebank import Bank
 from testbed.definitions import Sources
-from testbed.records import IntArray, Shard
+from testbed.records import IntArray, Norm, Shard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,11 @@ class Task:
         label_space: of the data set, to find the models.
         bank: the decoded images, all samples of the split.
         sample_indices: [n] positions in the split of the setting's samples.
+        fit_indices: positions of the samples that models are fitted on, where every run splits the data anew.
         targets: [n] class indices over the setting's classes; -1 for a class that is not among them.
         num_classes: classes of the data set, the width that logits must have.
         epsilon: noise level where the separation decides it.
+        fit_epsilons: the same, by norm, for the noise that models are fitted with.
     """
 
     setting: str
@@ -37,6 +39,8 @@ class Task:
     targets: IntArray
     num_classes: int
     epsilon: float | None = None
+    fit_indices: NDArray[np.int64] | None = None
+    fit_epsilons: Mapping[Norm, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

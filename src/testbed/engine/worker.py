@@ -12,20 +12,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
-from registry import registry
+from registry import ANY_LABEL_SPACE, registry
 from testbed.codec import checksum
-from testbed.data.datasets import load_samples, resolve_dataset
 from testbed.data.imagetransforms import transform_on_tensor
 from testbed.definitions import load_definitions
 from testbed.engine.classifier import Classifier, load_classifier, weights_sha256
+from testbed.engine.fitting import fit_samples
 from testbed.engine.unit import ModelFacts, Task, Unit, UnitFailure, UnitResult, WorkerConfig
 from testbed.errors import DefinitionError, TestbedError
 from testbed.logit_policy import keep
 from testbed.metrics.accuracy import predictions, target_ranks
 from testbed.randomness import SampleKeys, seeded_globals, stream_key
-from testbed.records import Samples, Shard, ShardRange
+from testbed.records import Shard, ShardRange
 from testbed.signatures import argument_names
 
 MAX_LOADED_MODELS = 16  # more than the planner puts into one unit
@@ -97,41 +97,29 @@ class Worker:
     def _new_facts(self, name: str, task: Task, model_run: _ModelRun, *, is_cut: bool) -> dict[str, ModelFacts]:
         """Facts about a model, once per model: the hash of large weights takes seconds.
 
-        The width of logits that the model has cut to a setting's classes says nothing about the model.
+        The width of logits says nothing about a model that cuts them to a setting's classes, or is fitted on any data.
         """
         if (name, task.label_space) in self._reported:
             return {}
         self._reported.add((name, task.label_space))
-        num_outputs = None if is_cut and model_run.classifier.takes_class_sublist else model_run.num_outputs
-        is_fitted = "seed" in argument_names(model_run.model.classifier_loader)
-        sha256 = None if is_fitted else weights_sha256(model_run.classifier)
+        model = model_run.model
+        says_nothing = (is_cut and model_run.classifier.takes_class_sublist) or model.label_space == ANY_LABEL_SPACE
+        num_outputs = None if says_nothing else model_run.num_outputs
+        sha256 = None if model.depends_on_seed or model.is_fitted else weights_sha256(model_run.classifier)
         return {name: ModelFacts(num_outputs=num_outputs, weights_sha256=sha256)}
 
     def _classifier(self, name: str, task: Task, unit: Unit) -> Classifier:
         model = registry.model(name, task.label_space)
-        key = (name, model.label_space, unit.fit_seed)
+        key = (name, task.dataset if model.is_fitted else model.label_space, unit.fit_seed)
         if key not in self._classifiers:
+            samples = fit_samples(model, task, seed=unit.fit_seed, data_root=self.config.data_root)
             self._classifiers[key] = load_classifier(
-                model, device=self.config.device, fit_seed=unit.fit_seed, fit_samples=self._fit_samples(model, task)
+                model, device=self.config.device, fit_seed=unit.fit_seed, fit_samples=samples
             )
         self._classifiers.move_to_end(key)
         while len(self._classifiers) > MAX_LOADED_MODELS:
             self._classifiers.popitem(last=False)
         return self._classifiers[key]
-
-    def _fit_samples(self, model: Model, task: Task) -> Samples | None:
-        """What a model that is fitted in the run is fitted on."""
-        if "dataset" not in argument_names(model.classifier_loader):
-            return None
-        registered = {name: value for name, value in registry.datasets.items() if name == task.dataset}
-        named = StandardDataset(name=task.dataset)
-        dataset = resolve_dataset(named, registered, self.config.data_root) if registered else None
-        if dataset is None or dataset.fit_split is None:
-            raise DefinitionError(
-                f"Model '{model.name}' is fitted on a training split, and data set '{task.dataset}' has none. "
-                "Give the data set a fit_split, or use a model that is trained already."
-            )
-        return load_samples(dataset, dataset.fit_split, data_root=self.config.data_root)
 
 
 class _Batch:

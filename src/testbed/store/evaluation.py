@@ -20,6 +20,7 @@ from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
 from testbed.logit_policy import NO_LOGITS, keeps_all
 from testbed.records import MetricValue, Shift
+from testbed.run_split import RunSplit
 from testbed.store import findings, payloads
 from testbed.store.columns import int32_bytes
 from testbed.store.database import Database
@@ -192,6 +193,8 @@ class Evaluation:
 
     def sample_indices(self) -> NDArray[np.int32]:
         """Positions of the samples in the whole data set, [n] int32."""
+        if (split := self._run_split) is not None:
+            return split.test_indices(len(self._dataset.targets), seed=self.fit_seed).astype(np.int32)
         columns = setting_versions.c["sample_indices", "sample_indices_sha256"]
         with self._database.reading() as connection:
             wanted = select(*columns).where(setting_versions.c.id == self._setting_version_id)
@@ -201,6 +204,11 @@ class Evaluation:
         if digest(int32_bytes(row.sample_indices)) != row.sample_indices_sha256:
             raise StoreError(f"The sample indices of setting '{self.setting}' are not those that were written.")
         return np.array(row.sample_indices)
+
+    @property
+    def test_fraction(self) -> float | None:
+        """The part of the data that a run evaluates, drawn by its `fit_seed`; None where all runs evaluate the same."""
+        return None if self._run_split is None else self._run_split.test_fraction
 
     @property
     def is_cut_by_model(self) -> bool:
@@ -252,6 +260,12 @@ class Evaluation:
         wanted = select(datasets.c.class_names).where(datasets.c.id == self._dataset_id)
         with self._database.reading() as connection:
             return list(connection.execute(wanted).scalar_one())
+
+    @cached_property
+    def _run_split(self) -> RunSplit | None:
+        is_its = setting_versions.c.id == self._setting_version_id
+        with self._database.reading() as connection:
+            return RunSplit.of_spec(connection.execute(select(setting_versions.c.spec).where(is_its)).scalar_one())
 
     @cached_property
     def _dataset(self) -> Row[Any]:

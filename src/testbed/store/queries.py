@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from sqlalchemy.sql import FromClause
 
 from testbed.errors import TestbedError, UnknownNameError, suggestion
+from testbed.run_split import RunSplit
 from testbed.store.database import Database
 from testbed.store.evaluation import Evaluation
 from testbed.store.schema import datasets, eval_settings, evaluations, model_versions, models, setting_versions
@@ -205,6 +206,7 @@ def _model(row: Any) -> StoredModel:
 
 
 def _setting(row: Any) -> StoredSetting:
+    split = RunSplit.of_spec(row.spec)
     return StoredSetting(
         name=row.name,
         hidden=row.hidden,
@@ -212,7 +214,7 @@ def _setting(row: Any) -> StoredSetting:
         spec=row.spec,
         dataset=row.dataset,
         split=row.split,
-        n=row.n,
+        n=row.n if split is None else split.num_test(row.n),
         shift=shift_of(row),
         created_at=row.created_at,
         num_versions=row.num_versions,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from testbed.class_subset import names_in_subset, targets_in_subset
-from testbed.errors import StoreError, UnknownNameError, suggestion
+from testbed.errors import DataError, StoreError, UnknownNameError, suggestion
+from testbed.run_split import RunSplit
 from testbed.store.columns import int32_bytes
 from testbed.store.schema import datasets, eval_settings, setting_versions
 from testbed.store.versions import digest
@@ -46,6 +47,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
 
     Raises:
         UnknownNameError: it is not stored.
+        DataError: every run has other samples.
         StoreError: its targets are not those that were written.
     """
     found = connection.execute(
@@ -63,6 +65,8 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
             f"Setting '{name}' is not stored, so its samples are not known. {suggestion(name, known)} "
             f"Put it there first: python db.py --add-eval-setting {name}"
         )
+    if RunSplit.of_spec(found.spec) is not None:
+        raise DataError(f"'{name}' has other samples in every run, so logits cannot be imported for it as a whole.")
     if digest(int32_bytes(found.targets), found.sample_ids) != found.sha256:
         raise StoreError(f"The stored targets of '{name}' are damaged. See python db.py --verify.")
     indices = np.arange(len(found.targets)) if found.sample_indices is None else found.sample_indices

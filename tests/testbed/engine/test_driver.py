@@ -184,6 +184,35 @@ def test_models_stay_loaded_over_all_that_is_asked_of_them() -> None:
     assert [(unit.task, len(unit.models)) for unit in units] == [(0, 8), (1, 8), (0, 2), (1, 2)]
 
 
+class SteadyEngine(FakeEngine):
+    """Three workers in step, which remembers who was asked to load what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: set[tuple[str, str]] = set()
+
+    def submit(self, worker: str, unit: Unit) -> None:
+        super().submit(worker, unit)
+        self.loads.update((worker, name) for name in unit.models)
+
+    def wait(self, timeout: float) -> list[Event]:
+        return [Event(worker, self._outcome(self.in_hand.pop(worker))) for worker in sorted(self.in_hand)]
+
+
+def test_a_model_stays_with_the_worker_that_has_loaded_it(tmp_path: Path) -> None:
+    engine = SteadyEngine()
+    run = Run(tmp_path, engine, ready("first", 0), ready("second", 1), ready("third", 2))
+    run.go()
+    assert engine.loads == {("a", "first"), ("b", "second"), ("c", "third")}
+    assert len(run.completed) == 3
+
+
+def test_workers_without_models_of_their_own_help_the_others(tmp_path: Path) -> None:
+    engine = SteadyEngine()
+    Run(tmp_path, engine, ready("only")).go()
+    assert engine.loads == {("a", "only"), ("b", "only"), ("c", "only")}
+
+
 def test_what_is_stored_is_not_asked_for_again(two: Any) -> None:
     first, second = two
     units = make_units([Pending(first, tuple(first.shards[:1])), Pending(second, tuple(second.shards[:2]))])
