@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-Purpose = Literal["train", "eval", "split", "bootstrap"]
+Purpose = Literal["train", "eval", "split", "bootstrap", "run"]
 
 __all__ = [
     "FloatName", "Purpose", "SampleKeys", "normal", "permutation", "seeded_globals", "stream_key",
@@ -37,7 +37,8 @@ def stream_key(seed: int, *, purpose: Purpose, dataset: str, stream: str) -> int
 
     Args:
         seed: seed of the run.
-        purpose: 'train', 'eval', 'split' or 'bootstrap': noise seen in training never returns in a test.
+        purpose: 'train', 'eval', 'split' or 'bootstrap': noise seen in training never returns in a test. 'run' is for
+            what training and test are to share.
         dataset: name of the data set.
         stream: noise family, e.g. 'uniform-linf', and the array within it where there are several ('snow/field').
     Returns: an integer in [0, 2**64).
@@ -121,7 +122,7 @@ class SampleKeys:
 
     Args:
         seed: noise seed of the run.
-        purpose: 'train', 'eval', 'split' or 'bootstrap'.
+        purpose: 'train', 'eval', 'split', 'bootstrap' or 'run', see `stream_key`.
         dataset: name of the data set.
         sample_indices: (n,) int64 positions of the samples in their whole data set, also in a subset of it.
         draw: number of the draw; in training, of the epoch.
@@ -160,6 +161,10 @@ class SampleKeys:
     def take(self, start: int, stop: int) -> SampleKeys:
         """The keys of samples `start` to `stop` of these."""
         return replace(self, sample_indices=self.sample_indices[start:stop])
+
+    def of_run(self) -> SampleKeys:
+        """The keys of a single sample that stands for all: its numbers are the same in training and in evaluation."""
+        return replace(self, purpose="run", sample_indices=np.zeros(1, dtype=np.int64))
 
     def _key(self, stream: str) -> int:
         return stream_key(self.seed, purpose=self.purpose, dataset=self.dataset, stream=stream)

@@ -43,7 +43,7 @@ def test_uniform_noise_of_the_first_digit_never_changes():
 @pytest.mark.parametrize(
     "change",
     [{"seed": 1}, {"purpose": "train"}, {"purpose": "split"}, {"purpose": "bootstrap"}, {"dataset": "cifar10"},
-     {"draw": 1}, {"sample_indices": np.arange(20, 40)}, {"sample_indices": np.arange(20) + 2**32}],
+     {"purpose": "run"}, {"draw": 1}, {"sample_indices": np.arange(20, 40)}, {"sample_indices": np.arange(20) + 2**32}],
     ids=str,
 )  # fmt: skip
 def test_everything_noise_depends_on_gives_other_numbers(change):
@@ -63,7 +63,7 @@ def test_fields_of_a_key_cannot_run_into_each_other():
 
 
 def test_unknown_purpose_is_refused_when_keys_are_built():
-    with pytest.raises(DefinitionError, match=r"purpose 'test'\. Use one of train, eval, split, bootstrap"):
+    with pytest.raises(DefinitionError, match=r"purpose 'test'\. Use one of train, eval, split, bootstrap, run"):
         sample_keys(purpose="test")
 
 
@@ -103,6 +103,18 @@ def test_torch_and_numpy_forms_are_one():
 def test_take_keeps_all_else_and_has_a_length():
     part = sample_keys(seed=4, draw=3).take(5, 8)
     assert (len(part), part.seed, part.draw, part.sample_indices.tolist()) == (3, 4, 3, [5, 6, 7])
+
+
+def test_keys_of_a_run_are_one_for_all_samples_and_for_training_and_evaluation():
+    keys = sample_keys(seed=4, draw=3)
+    units = keys.of_run().uniform("noise", (5,))
+    assert units.shape == (1, 5)
+    for same in (keys.take(5, 8), sample_keys(seed=4, draw=3, purpose="train", sample_indices=np.array([99]))):
+        assert torch.equal(same.of_run().uniform("noise", (5,)), units)
+    for change in ({"seed": 5}, {"draw": 4}, {"dataset": "cifar10"}):
+        other = sample_keys(**{"seed": 4, "draw": 3} | change).of_run()
+        assert (other.uniform("noise", (50,)) == keys.of_run().uniform("noise", (50,))).float().mean() < 0.1
+    assert not torch.equal(keys.take(0, 1).uniform("noise", (5,)), units)
 
 
 def test_other_devices_than_the_cpu_use_the_torch_form():

@@ -43,6 +43,19 @@ def npz_splits(path: Path) -> dict[str, str]:
     return splits
 
 
+def npz_holds_rows(path: Path) -> bool:
+    """Whether the samples are rows of numbers [n, D] and not images; no sample is read.
+
+    Raises: DataError: as `npz_splits`.
+    """
+    member = f"x{next(iter(npz_splits(path).values()))}.npy"
+    with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        version = np.lib.format.read_magic(stream)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, _ = read_header(stream)
+    return len(shape) == 2
+
+
 def npz_class_map(path: Path, *, order: ClassOrder | None, label_space: str | None) -> ClassMap:
     """The classes of all splits together, by the text of their labels.
 
