@@ -17,6 +17,8 @@ from tests.postgresql import postgresql
 __all__ = ["postgresql"]  # a fixture of all tests
 
 ROOT = Path(__file__).resolve().parents[1]
+OFFLINE = {"TESTBED_NO_DOWNLOAD": "1"}
+os.environ.update(OFFLINE)  # a test that needs data which is not there says so, and never waits for a network
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ Command = Callable[..., Done]
 def environment(home: Path) -> dict[str, str]:
     """The environment of a command: the user's own, less what would make it depend on this machine."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TESTBED_")}
-    return {**kept, "TESTBED_HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "default"}
+    return {**kept, **OFFLINE, "TESTBED_HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "default"}
 
 
 @pytest.fixture(scope="session")

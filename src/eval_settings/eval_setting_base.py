@@ -56,6 +56,8 @@ class EvalSetting:
         idx_subsample_list: positions of the samples that are used.
         parent_eval_setting: a setting that, where complete for a model, stands for this one.
         shift: how this setting departs from its clean parent.
+        excludes_conflicting: where the separation decides the noise level, it is that of the data set without the
+            samples that are equal to one of another class.
         num_draws: independent draws of the perturbation per sample.
         store_logits: how much of the logits is stored: 'full', 'lossless', 'float16', 'topk:K' or 'predictions' (see
             `testbed.logit_policy`); no part of what the setting is.
@@ -78,6 +80,7 @@ class EvalSetting:
     idx_subsample_list: Sequence[int] | None = None
     parent_eval_setting: str | None = None
     shift: Shift | None = None
+    excludes_conflicting: bool = False
     num_draws: int = 1
     store_logits: str = "full"
     space: Literal["model", "canonical"] = "model"

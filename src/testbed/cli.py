@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from testbed.data.download import NO_DOWNLOAD_VARIABLE, forbid_downloads
 from testbed.errors import TestbedError
 
 EXIT_SOME_FAILED = 1
@@ -21,6 +22,8 @@ EXIT_TERMINATED = 143
 
 class Terminated(KeyboardInterrupt):
     """A batch system asks the program to end (SIGTERM): the same as Ctrl-C, with its own exit code."""
+
+
 _LAST_OPTION = "testbed.last_option"
 
 
@@ -78,6 +81,19 @@ def complete_names(kind: Literal["models", "eval_settings"]) -> Callable[..., li
         return []
 
     return complete
+
+
+def no_download_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--no-download`: this process and its workers then take only data that lies there."""
+    return click.option(
+        "--no-download", is_flag=True, expose_value=False, callback=_forbid_downloads,
+        help=f"Data that is not there is an error, and never downloaded; also {NO_DOWNLOAD_VARIABLE}=1.",
+    )(command)  # fmt: skip
+
+
+def _forbid_downloads(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+    if is_given:
+        forbid_downloads()
 
 
 def _is_number(arg: str) -> bool:

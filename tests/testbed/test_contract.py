@@ -10,7 +10,9 @@ from registry import registry
 from testbed.data.datasets import load_samples
 from testbed.definitions import load_definitions
 from testbed.engine.classifier import load_classifier
+from testbed.errors import DataError
 from testbed.randomness import SampleKeys
+from testbed.training.batches import images_tensor
 
 load_definitions()
 MODELS = [(name, space) for name in registry.model_names() for space in registry.label_spaces(name)]
@@ -20,11 +22,17 @@ DATASETS = sorted(registry.datasets)
 
 @pytest.mark.parametrize(("name", "space"), MODELS)
 def test_a_model_answers_one_row_of_finite_numbers_per_image(name: str, space: str) -> None:
-    dataset = next(found for found in registry.datasets.values() if found.label_space == space)
-    fit = load_samples(dataset, dataset.fit_split) if dataset.fit_split else None
-    classifier = load_classifier(registry.model(name, space), device="cpu", fit_seed=0, fit_samples=fit)
-    test = load_samples(dataset, dataset.eval_split)
-    images = torch.from_numpy(np.asarray(test.items)[:7, None]).float() / 255
+    digits = registry.dataset("digits")  # also for models of any label space
+    dataset = next((found for found in registry.datasets.values() if found.label_space == space), digits)
+    try:
+        test = load_samples(dataset, dataset.eval_split)
+        fit = load_samples(dataset, dataset.fit_split) if dataset.fit_split else None
+        classifier = load_classifier(registry.model(name, space), device="cpu", fit_seed=0, fit_samples=fit)
+    except DataError as error:  # data or weights that do not come with the testbed; downloads are off in tests
+        if dataset is digits:
+            raise
+        pytest.skip(str(error))
+    images = images_tensor(test)[:7]
     with torch.no_grad():
         logits = classifier(images)
         alone = classifier(images[3:4])
@@ -47,7 +55,8 @@ def test_a_shift_keeps_shape_and_range_and_its_input_and_depends_on_its_keys(nam
     assert torch.equal(images, kept)
     assert first.shape == images.shape
     assert first.dtype == torch.float32
-    assert 0 <= first.min() <= first.max() <= 1
+    if registry.dataset(str(setting.dataset.name)).domain == "pixels":
+        assert 0 <= first.min() <= first.max() <= 1
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
@@ -55,7 +64,12 @@ def test_a_shift_keeps_shape_and_range_and_its_input_and_depends_on_its_keys(nam
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_data_set_has_distinct_ids_and_its_splits_share_no_sample(name: str) -> None:
     dataset = registry.dataset(name)
-    splits = [load_samples(dataset, split) for split in dataset.splits]
+    try:
+        splits = [load_samples(dataset, split) for split in dataset.splits]
+    except DataError as error:  # downloads are off in tests
+        if name == "digits":
+            raise
+        pytest.skip(str(error))
     ids = [sample_id for split in splits for sample_id in split.sample_ids]
     assert len(set(ids)) == len(ids)
     assert len({split.class_names for split in splits}) == 1

@@ -14,9 +14,10 @@ from testbed import paths
 from testbed.data.class_order import ClassMap, ClassOrder, class_map
 from testbed.data.decoding import ColorMode
 from testbed.data.imagefolder import folder_layout, folder_samples
-from testbed.data.npz import npz_class_map, npz_samples, npz_splits
+from testbed.data.npz import npz_class_map, npz_holds_rows, npz_samples, npz_splits
 from testbed.errors import DataError, DefinitionError, suggestion
 from testbed.records import Samples
+from testbed.signatures import argument_names
 
 if TYPE_CHECKING:
     from eval_settings.eval_setting_base import StandardDataset
@@ -111,7 +112,8 @@ def check_size(
 
 def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
     if dataset.loader is not None:
-        samples = dataset.loader(split)
+        extras = {"data_root": root} if "data_root" in argument_names(dataset.loader) else {}
+        samples: object = dataset.loader(split, **extras)
         if not isinstance(samples, Samples):
             raise DefinitionError(f"The loader of data set '{dataset.name}' returned {samples!r} instead of Samples.")
         return samples
@@ -129,7 +131,7 @@ def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
 
 
 def _completed(dataset: Dataset, root: Path) -> Dataset:
-    """`dataset` with an absolute path, and with the splits and the label space that lie there."""
+    """`dataset` with an absolute path, and with the splits, the label space and the domain that lie there."""
     path = _path(dataset, root)
     found, classes = _splits_and_classes(path, dataset)
     splits = tuple(split for split in _SPLIT_ORDER if split in found)
@@ -148,6 +150,7 @@ def _completed(dataset: Dataset, root: Path) -> Dataset:
         eval_split=eval_split,
         fit_split=dataset.fit_split or ("train" if "train" in splits else None),
         label_space=classes.label_space,
+        domain="numbers" if path.is_file() and npz_holds_rows(path) else dataset.domain,
     )
 
 

@@ -46,9 +46,9 @@ def folder_layout(root: Path) -> FolderLayout:
 
     Raises: DataError: no class folders, or splits and other folders side by side.
     """
-    folders = _folders(root)
+    folders = visible_folders(root)
     named = {folder: _SPLITS[folder.name.lower()] for folder in folders if folder.name.lower() in _SPLITS}
-    splits = {folder: split for folder, split in named.items() if _folders(folder)}
+    splits = {folder: split for folder, split in named.items() if visible_folders(folder)}
     if not folders or (len(named) == len(folders) and len(splits) < len(named)):
         flat = next((folder for folder in named if folder not in splits), root)
         raise DataError(f"{flat} has no class folders. {_ARRANGEMENT}.")
@@ -63,7 +63,7 @@ def folder_layout(root: Path) -> FolderLayout:
         raise DataError(
             f"{root} has two folders for one split ({', '.join(f.name for f in splits)}). Keep one of them."
         )
-    classes = {child.name for folder in splits for child in _folders(folder)}
+    classes = {child.name for folder in splits for child in visible_folders(folder)}
     by_name = {split: folder for folder, split in splits.items()}
     return FolderLayout(root=root, splits=by_name, class_folders=tuple(sorted(classes)))
 
@@ -88,29 +88,53 @@ def folder_samples(
     if split not in layout.splits:
         raise DataError(f"{layout.root} has no split '{split}'. Its splits: {', '.join(layout.splits)}.")
     classes = class_map(layout.class_folders, order=order, label_space=label_space, where=str(layout.root))
-    class_of: dict[str, str] = {}
-    for folder in _folders(layout.splits[split]):
-        images = {_sample_id(path, layout.root): folder.name for path in _image_files(folder)}
+    targets: dict[str, int] = {}
+    for folder in visible_folders(layout.splits[split]):
+        images = [_sample_id(path, layout.root) for path in image_files(folder)]
         if not images and not isinstance(order, Path):
             raise DataError(
                 f"The class folder {folder} has no images ({' '.join(sorted(SUFFIXES))}). Add some, remove the folder, "
                 "or name the class in a --class-order file."
             )
-        class_of.update(images)
-    sample_ids = tuple(sorted(class_of))
-    targets = np.array([classes.indices[class_of[sample_id]] for sample_id in sample_ids], dtype=np.int32)
+        targets.update(dict.fromkeys(images, classes.indices[folder.name]))
+    return file_samples(
+        layout.root, targets, dataset=dataset, split=split, class_names=classes.class_names, color_mode=color_mode
+    )
+
+
+def file_samples(
+    root: Path,
+    target_of: Mapping[str, int],
+    *,
+    dataset: str,
+    split: str,
+    class_names: tuple[str, ...],
+    color_mode: ColorMode,
+) -> Samples:
+    """Image files as samples, sorted by their paths relative to the root, which are the sample ids.
+
+    Args:
+        root: the folder that the paths are relative to.
+        target_of: relative path -> class index.
+        dataset, split: names.
+        class_names: in the order of the model's outputs.
+        color_mode: what the files are decoded to.
+    Raises: DataError: a file that cannot be read.
+    """
+    sample_ids = tuple(sorted(target_of))
+    targets = np.array([target_of[sample_id] for sample_id in sample_ids], dtype=np.int32)
     return Samples(
         dataset=dataset,
         split=split,
-        items=[layout.root / sample_id for sample_id in sample_ids],
+        items=[root / sample_id for sample_id in sample_ids],
         targets=targets,
         sample_ids=sample_ids,
-        class_names=classes.class_names,
+        class_names=class_names,
         fingerprint=fingerprint(
             {
-                "files": manifest(layout.root, sample_ids),
+                "files": manifest(root, sample_ids),
                 "targets": targets.tolist(),
-                "class_names": classes.class_names,
+                "class_names": class_names,
                 "color_mode": color_mode,
             }
         ),
@@ -118,8 +142,8 @@ def folder_samples(
     )
 
 
-def _folders(root: Path) -> list[Path]:
-    """Visible sub-folders, sorted by name; `__MACOSX` is what one system's archives leave behind."""
+def visible_folders(root: Path) -> list[Path]:
+    """Sub-folders that are not hidden, sorted by name; `__MACOSX` is what one system's archives leave behind."""
     try:
         return sorted(
             child for child in root.iterdir() if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
@@ -128,7 +152,8 @@ def _folders(root: Path) -> list[Path]:
         raise DataError(f"Cannot list the folder {root} ({error.strerror}). Check its permissions.") from error
 
 
-def _image_files(folder: Path) -> Iterator[Path]:
+def image_files(folder: Path) -> Iterator[Path]:
+    """Image files at any depth below a folder, told by their extension. Raises: DataError: it cannot be listed."""
     for parent, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:

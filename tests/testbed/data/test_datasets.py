@@ -136,6 +136,19 @@ def test_unknown_splits_and_empty_data_are_errors(data):
         load_samples(user_dataset("none", data / "none.npz"), "test")
 
 
+def test_a_loader_is_given_the_data_root_if_it_asks_for_it(data, monkeypatch):
+    def loader(split, data_root):
+        asked.append(data_root)
+        return _in_memory(split)
+
+    asked = []
+    made = Dataset(name="made", loader=loader)
+    load_samples(made, "test", data_root=data)
+    monkeypatch.setenv("TESTBED_DATA", str(data / "other"))
+    load_samples(made, "test")
+    assert asked == [data, data / "other"]
+
+
 def test_a_loader_that_returns_something_else_is_an_error():
     with pytest.raises(DefinitionError, match="loader of data set 'made' returned 3"):
         load_samples(Dataset(name="made", loader=lambda split: 3), "test")

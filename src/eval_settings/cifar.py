@@ -1,0 +1,60 @@
+"""The data sets `cifar10` and `cifar100`: 50,000 train and 10,000 test photos, 32 x 32 RGB.
+
+Found in the published folders, of either format, under the data root; else downloaded by torchvision.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from eval_settings.dataset_base import Dataset
+from registry import registry
+from testbed.data.cifar import read_cifar
+from testbed.data.class_order import LABEL_SPACES
+from testbed.data.published_files import Format, PublishedFiles, load_arrays
+
+# name; what torchvision calls it; folder, train files and test file, pickled and (with `.bin`) binary; labels
+SETS = (
+    ("cifar10", "CIFAR10", ("cifar-10-batches-py", "cifar-10-batches-bin"),
+     tuple(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "labels"),
+    ("cifar100", "CIFAR100", ("cifar-100-python", "cifar-100-binary"), ("train",), "test", "fine_labels"),
+)  # fmt: skip
+
+
+def _download(folder: Path, split: str, *, class_name: str) -> None:
+    """Fetches and unpacks torchvision's archive, of all splits; its class would also load what it downloads."""
+    from torchvision import datasets
+    from torchvision.datasets.utils import download_and_extract_archive
+
+    published = getattr(datasets, class_name)
+    download_and_extract_archive(published.url, folder, filename=published.filename, md5=published.tgz_md5)
+
+
+for name, class_name, folders, train_files, test_file, labels in SETS:
+    formats = tuple(
+        Format(
+            folders=(f"{name}/{folder}", folder, name),
+            files={"train": tuple(file + suffix for file in train_files), "test": (test_file + suffix,)},
+        )
+        for folder, suffix in zip(folders, ("", ".bin"), strict=True)
+    )
+    files = PublishedFiles(
+        dataset=name,
+        formats=formats,
+        source="https://www.cs.toronto.edu/~kriz/cifar.html",
+        download=partial(_download, class_name=class_name),
+    )
+    registry.add_dataset(
+        Dataset(
+            name=name,
+            loader=partial(
+                load_arrays, files=files, read=partial(read_cifar, labels=labels), class_names=LABEL_SPACES[name]
+            ),
+            label_space=name,
+            splits=("train", "test"),
+            fit_split="train",
+            canonical_size=32,
+            description=f"60,000 photos in {len(LABEL_SPACES[name])} classes, 32 x 32 RGB; 50000 train, 10000 test",
+        )
+    )

@@ -1,0 +1,68 @@
+"""The data set `imagenet` (ILSVRC 2012), and its setting `val`, so named by the ImageNet Testbed.
+
+Folders `val` and, where models are fitted, `train`, each with a folder of images per wnid. It is evaluated on val. Its
+canonical space is 224 px after the standard resize and crop; its separation is that of val alone, since train is too
+large to search. It cannot be downloaded without an account.
+
+Source: Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge, 2015.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from eval_settings.dataset_base import Dataset
+from eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from registry import registry
+from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
+from testbed.errors import DataError
+from testbed.records import Samples
+
+PLACES = ("imagenet", "ILSVRC2012", ".")  # relative to the data root
+_WNID = re.compile(r"n\d{8}")
+
+
+def load_split(split: str, data_root: Path) -> Samples:
+    """One split, as files that are decoded later.
+
+    Raises: DataError: it is not there; the message says what belongs where.
+    """
+    root = data_root.absolute()
+    for place in PLACES:
+        folder = root / place / split
+        class_folders = tuple(child.name for child in visible_folders(folder)) if folder.is_dir() else ()
+        if any(_WNID.fullmatch(name) for name in class_folders):
+            layout = FolderLayout(root=folder.parent, splits={split: folder}, class_folders=class_folders)
+            return folder_samples(
+                layout, split, dataset="imagenet", order=None, label_space="imagenet-1k", color_mode="RGB"
+            )
+    raise DataError(
+        f"Data set 'imagenet' ({split}) is not under {root} (--data-root), where it may be {split} in "
+        f"{', '.join(PLACES)}: a folder of images per wnid, such as {split}/n01440764. Get ILSVRC 2012 from "
+        f"https://image-net.org, which asks for an account, and put or link it to {root / PLACES[0]}."
+    )
+
+
+registry.add_dataset(
+    Dataset(
+        name="imagenet",
+        loader=load_split,
+        label_space="imagenet-1k",
+        splits=("train", "val"),
+        eval_split="val",
+        fit_split="train",
+        separation_splits=("val",),
+        canonical_size=224,
+        description="ImageNet (ILSVRC 2012): photos in 1,000 classes; 1281167 train, 50000 val",
+    )
+)
+registry.add_eval_setting(
+    EvalSetting(
+        name="val",
+        dataset=StandardDataset(name="imagenet"),
+        size=50_000,
+        version="1",
+        description="ImageNet's 50,000 validation photos as they are",
+    )
+)

@@ -1,0 +1,93 @@
+"""The data set `tiny-imagenet`: 100,000 train and 10,000 val photos in 200 classes, 64 x 64 RGB.
+
+The published test part has no labels, so `val` is evaluated. The classes are the wnids, sorted. Found in the published
+folder `tiny-imagenet-200` under the data root; else downloaded.
+
+Source: Stanford CS231n, Tiny ImageNet visual recognition challenge, 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile
+
+from eval_settings.dataset_base import Dataset
+from registry import registry
+from testbed.data.download import retrieve
+from testbed.data.imagefolder import file_samples, image_files
+from testbed.data.published_files import Format, PublishedFiles, read_bytes
+from testbed.errors import DataError
+from testbed.records import Samples
+
+URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
+SHA256 = "6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821"
+FOLDER = "tiny-imagenet-200"
+
+
+def load_split(split: str, data_root: Path) -> Samples:
+    """One split, as files that are decoded later. Raises: DataError: not there, or not as published."""
+    files = FILES.find(split, data_root)
+    folder = files[0].parent
+    class_names = tuple(sorted(read_bytes(files[0]).decode(errors="replace").split()))
+    wnids = dict(_train_images(folder, class_names) if split == "train" else _val_images(files[1]))
+    if unknown := sorted(set(wnids.values()) - set(class_names)):
+        raise DataError(f"{files[1]} names {unknown[0]}, which is not in {files[0]}. Get both again.")
+    targets = {sample_id: class_names.index(wnid) for sample_id, wnid in wnids.items()}
+    return file_samples(
+        folder, targets, dataset="tiny-imagenet", split=split, class_names=class_names, color_mode="RGB"
+    )
+
+
+def _train_images(folder: Path, class_names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(relative path, wnid) of the images in `train/WNID/images`."""
+    for wnid in class_names:
+        images = list(image_files(folder / "train" / wnid / "images"))
+        if not images:
+            raise DataError(f"{folder / 'train' / wnid / 'images'} has no images. Unpack {FOLDER}.zip again.")
+        for image in images:
+            yield image.relative_to(folder).as_posix(), wnid
+
+
+def _val_images(annotations: Path) -> Iterator[tuple[str, str]]:
+    """(relative path, wnid) of the images in `val/images`: the first two columns of the annotations."""
+    for number, line in enumerate(read_bytes(annotations).decode(errors="replace").splitlines(), start=1):
+        name, tab, rest = line.partition("\t")
+        if not tab:
+            raise DataError(f"{annotations}, line {number}: '{line[:80]}' is no file name, tab and wnid. Get it again.")
+        yield f"val/images/{name}", rest.split("\t")[0]
+
+
+def _download(folder: Path, split: str) -> None:
+    archive = folder / f"{FOLDER}.zip"
+    retrieve(URL, archive, sha256=SHA256)
+    with TemporaryDirectory(dir=folder) as unpacked:
+        with ZipFile(archive) as zipped:
+            zipped.extractall(unpacked)
+        (Path(unpacked) / FOLDER).replace(folder / FOLDER)
+
+
+FILES = PublishedFiles(
+    dataset="tiny-imagenet",
+    formats=(
+        Format(
+            folders=(f"tiny-imagenet/{FOLDER}", FOLDER, "tiny-imagenet"),
+            files={"train": ("wnids.txt",), "val": ("wnids.txt", "val/val_annotations.txt")},
+        ),
+    ),
+    source=URL,
+    download=_download,
+)
+registry.add_dataset(
+    Dataset(
+        name="tiny-imagenet",
+        loader=load_split,
+        label_space="tiny-imagenet",
+        splits=("train", "val"),
+        eval_split="val",
+        fit_split="train",
+        canonical_size=64,
+        description="110,000 photos in 200 classes, 64 x 64 RGB; 100000 train, 10000 val",
+    )
+)
