@@ -11,7 +11,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import ManyCommand, complete_names, run
+from testbed.cli import ManyCommand, complete_names, no_download_option, run
 
 
 @click.command(cls=ManyCommand, context_settings={"show_default": True})
@@ -62,6 +62,10 @@ from testbed.cli import ManyCommand, complete_names, run
 @click.option("--label-space", metavar="NAME", help="Of --dataset, local:PATH: whose classes these are, e.g. cifar10.")
 @click.option(
     "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
+)
+@no_download_option
+@click.option(
+    "--weights", multiple=True, metavar="NAME=FILE...", help="Of a model: parameters, a .safetensors or torch file."
 )
 @click.option("--arch", metavar="NAME", help="Of local:PATH: a timm or torchvision name, or module:function.")
 @click.option("--num-classes", type=click.IntRange(min=1), help="Of local:PATH: outputs of the network.")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
+from testbed.data.weights import FOLDER_VARIABLE, checkpoints_root, find_checkpoint
 from testbed.errors import DataError
-
-FOLDER_VARIABLE = "TESTBED_CHECKPOINTS"
-SUFFIXES = (".safetensors", ".pt", ".pth", ".pth.tar", ".bin", "")
 
 
 def checkpoint_path(name: str) -> Path:
@@ -18,15 +15,13 @@ def checkpoint_path(name: str) -> Path:
 
     Raises: DataError: there is none; the message says where to put it.
     """
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or "checkpoints")
-    candidates = [folder / f"{name}{suffix}" for suffix in SUFFIXES]
-    for path in candidates:
-        if path.is_file():
-            return path
-    raise DataError(
-        f"No weights named '{name}' under {folder.resolve()}. Put them there as {name}.safetensors, .pt or .pth, or "
-        f"name another folder with {FOLDER_VARIABLE}."
-    )
+    path = find_checkpoint(name)
+    if path is None:
+        raise DataError(
+            f"No weights named '{name}' under {checkpoints_root().resolve()}. Put them there as {name}.safetensors, "
+            f".pt or .pth, or name another folder with {FOLDER_VARIABLE}."
+        )
+    return path
 
 
 def load_model_checkpoint_bytes(name: str) -> io.BytesIO:

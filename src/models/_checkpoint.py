@@ -6,14 +6,26 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from models._architecture import build_architecture
 from testbed.errors import DataError, DefinitionError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-NESTED_UNDER = ("state_dict", "model_state_dict", "model")
+NESTED_UNDER = ("state_dict", "model_state_dict", "model", "net")
 WRAPPER_PREFIXES = ("module.", "_orig_mod.")  # left by DataParallel and by torch.compile
 SHOWN_KEYS = 3
+
+
+def load_trained(arch: str, num_classes: int | None, *, weights: Path) -> nn.Module:
+    """The network `arch` with the parameters in `weights`, in evaluation mode.
+
+    Args:
+        arch, num_classes: see `models._architecture.build_architecture`.
+        weights: see `read_state`.
+    Raises: TestbedError: see `build_architecture` and `load_checkpoint`.
+    """
+    return load_checkpoint(build_architecture(arch, num_classes=num_classes), weights)
 
 
 def load_checkpoint(network: nn.Module, path: Path) -> nn.Module:
@@ -32,7 +44,7 @@ def load_checkpoint(network: nn.Module, path: Path) -> nn.Module:
 def read_state(path: Path) -> dict[str, Tensor]:
     """The state dict in a .safetensors file or a file of torch.save, on the CPU.
 
-    A dict nested under 'state_dict', 'model_state_dict' or 'model' is taken out, and the prefixes 'module.' and
+    A dict nested under 'state_dict', 'model_state_dict', 'model' or 'net' is taken out, and the prefixes 'module.' and
     '_orig_mod.' are removed where every key has them.
 
     Raises: DataError: the file is missing, unreadable, or holds more than tensors.
@@ -111,7 +123,7 @@ def _check_fit(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path
     if faults:
         raise DefinitionError(
             f"Checkpoint '{path}' does not fit the network, keys: {'; '.join(faults)}. "
-            "Check the architecture (--arch) and the number of classes (--num-classes)."
+            "Check the file, its architecture (--arch of local:PATH) and its number of classes (--num-classes)."
         )
 
 

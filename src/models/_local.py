@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from models._architecture import FORMS, build_architecture, find_architecture
-from models._checkpoint import check_file, load_checkpoint
+from models._architecture import FORMS, find_architecture
+from models._checkpoint import check_file, load_trained
 from models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.errors import DefinitionError
 from testbed.fingerprint import file_sha256
@@ -66,7 +65,7 @@ def local_model(path: str, options: LocalModelOptions) -> Model:
     return Model(
         name=f"local:{path}",
         transform=None if size is None else StandardTransform(round(size * RESIZE_TO_CROP), size),
-        classifier_loader=partial(_load, options.arch, options.num_classes, weights),
+        classifier_loader=partial(load_trained, options.arch, options.num_classes),
         eval_batch_size=options.batch_size,
         normalization=None if mean is None or std is None else StandardNormalization(mean=mean, std=std),
         arch=options.arch,
@@ -80,7 +79,3 @@ def _version(arch: str) -> str:
     """What stands for the code of an architecture: the bytes of a user's file, else its name."""
     file = Path(arch.rpartition(":")[0]).expanduser()
     return f"{arch} {file_sha256(file)}" if file.suffix == ".py" and file.is_file() else arch
-
-
-def _load(arch: str, num_classes: int | None, weights: Path) -> Any:
-    return load_checkpoint(build_architecture(arch, num_classes=num_classes), weights)

@@ -32,11 +32,13 @@ class Sources:
         plugins: files, or folders that are searched for files, outside the tree.
         datasets: data sets named on the command line.
         local_models: how checkpoints named `local:PATH` are read.
+        weights: for models by name, a file of parameters in place of their own.
     """
 
     plugins: tuple[Path, ...] = ()
     datasets: tuple[Dataset, ...] = ()
     local_models: LocalModelOptions | None = None
+    weights: tuple[tuple[str, Path], ...] = ()
 
 
 def plugin_paths(given: Sequence[str | Path]) -> tuple[Path, ...]:
@@ -63,6 +65,8 @@ def load_definitions(sources: Sources | None = None) -> list[Failure]:
         if registry.datasets.get(dataset.name, dataset) is not dataset:
             raise DefinitionError(f"--dataset {dataset.name}=...: that name is taken. Choose another name.")
         registry.add_dataset(dataset)
+    for name, file in sources.weights:
+        registry.set_weights(name, file)
     return registry.failures
 
 
@@ -107,6 +111,10 @@ def _import_file(path: Path, module_name: str) -> None:
     except (Exception, SystemExit) as error:  # a broken file must not take the others down
         del sys.modules[module_name]
         registry.failures.append(Failure(path, _reason(error, path)))
+        return
+    package, _, child = module_name.rpartition(".")
+    if package:  # as `import package.child` leaves it
+        setattr(importlib.import_module(package), child, module)
 
 
 def _reason(error: BaseException, path: Path) -> str:

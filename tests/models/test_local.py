@@ -37,7 +37,7 @@ def test_checkpoint_is_loaded_into_its_architecture(arch, checkpoint):
     model = local_model(str(checkpoint), LocalModelOptions(arch=arch, num_classes=5))
     assert (model.name, model.weights, model.arch) == (f"local:{checkpoint}", checkpoint, arch)
     assert (model.transform, model.normalization, model.eval_batch_size) == (None, None, 64)
-    assert model.classifier_loader()(torch.zeros(1, 3)).shape == (1, 5)
+    assert model.classifier_loader(weights=model.weights)(torch.zeros(1, 3)).shape == (1, 5)
 
 
 def test_input_size_mean_and_std_make_the_usual_preprocessing(arch, checkpoint):
@@ -53,18 +53,19 @@ def test_nothing_is_built_before_the_model_is_loaded(tmp_path, checkpoint):
     path.write_text("def build():\n    raise RuntimeError('built')\n")
     model = local_model(str(checkpoint), LocalModelOptions(arch=f"{path}:build"))
     with pytest.raises(DefinitionError, match="built"):
-        model.classifier_loader()
+        model.classifier_loader(weights=checkpoint)
 
 
 def test_model_can_be_sent_to_a_worker(arch, checkpoint):
     model = local_model(str(checkpoint), LocalModelOptions(arch=arch, num_classes=5, input_size=8))
-    assert pickle.loads(pickle.dumps(model)).classifier_loader()(torch.zeros(1, 3)).shape == (1, 5)
+    sent = pickle.loads(pickle.dumps(model))
+    assert sent.classifier_loader(weights=sent.weights)(torch.zeros(1, 3)).shape == (1, 5)
 
 
 def test_wrong_number_of_classes_is_told_when_loaded(arch, checkpoint):
     model = local_model(str(checkpoint), LocalModelOptions(arch=arch, num_classes=4))
     with pytest.raises(DefinitionError, match=r"2 of another shape \(weight \[5, 3\] for \[4, 3\], .*--num-classes"):
-        model.classifier_loader()
+        model.classifier_loader(weights=checkpoint)
 
 
 def test_mistakes_are_told_at_once(arch, checkpoint, tmp_path):

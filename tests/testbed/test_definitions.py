@@ -88,3 +88,10 @@ def test_plugin_paths_come_from_flag_and_variable(tmp_path: Path, monkeypatch: p
     assert plugin_paths([str(one)]) == (one, two)
     with pytest.raises(DataError, match="three' does not exist"):
         plugin_paths([str(tmp_path / "three")])
+
+
+def test_a_file_of_definitions_is_a_module_like_any_other() -> None:
+    load_definitions()
+    import models
+
+    assert vars(models)["digits"] is sys.modules["models.digits"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from models._checkpoint import check_file
 from models._local import LocalModelOptions
 from registry import registry
 from testbed.cli import EXIT_SOME_FAILED, say
@@ -68,7 +69,7 @@ def evaluate_command(**options: Any) -> int:
 def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any]) -> int:
     make_plan(request)  # a name that is not there is told before anybody waits
     store.lock(driver_name(), on_wait=_tell_to_wait if options["wait"] else None)
-    planned = plan_evaluations(request, store, place)
+    planned = plan_evaluations(request, store, place, is_quiet=options["quiet"])
     _check_space(planned, store)
     done = planned.num_samples - planned.num_missing
     if done:
@@ -175,13 +176,26 @@ def _sources(options: Mapping[str, Any]) -> Sources:
             std=options["std"] or None,
             label_space=options["label_space"],
         ),
+        weights=tuple(_user_weights(pair) for pair in options["weights"]),
     )
 
 
-def _user_dataset(pair: str, options: Mapping[str, Any]) -> Any:
+def _user_weights(pair: str) -> tuple[str, Path]:
+    name, path = _name_and_path(pair, option="--weights", example="resnet50=net.safetensors")
+    file = Path(path).expanduser().absolute()
+    check_file(file)
+    return name, file
+
+
+def _name_and_path(pair: str, *, option: str, example: str) -> tuple[str, str]:
     name, equals, path = pair.partition("=")
     if not (name and equals and path):
-        raise DataError(f"--dataset {pair} is not of the form NAME=PATH, for example --dataset birds=photos/birds.")
+        raise DataError(f"{option} {pair} is not of the form NAME=PATH, for example {option} {example}.")
+    return name, path
+
+
+def _user_dataset(pair: str, options: Mapping[str, Any]) -> Any:
+    name, path = _name_and_path(pair, option="--dataset", example="birds=photos/birds")
     return user_dataset(
         name,
         path,

@@ -1,1 +1,1 @@
-"""Training of the built-in networks: a recipe, batches, the best epoch by validation, and a card of how it was made."""
+"""Training of the built-in networks: a recipe, batches, steps, which epoch is kept, and a card of how it was made."""

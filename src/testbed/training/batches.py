@@ -1,4 +1,4 @@
-"""Training images in a keyed order, moved and made noisy anew in every epoch, whatever the batch size."""
+"""Training images in a keyed order, moved, flipped and made noisy anew in every epoch, whatever the batch size."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from testbed.errors import DataError
 from testbed.perturbations.noise import GaussianNoise, UniformNoise
@@ -31,7 +32,7 @@ def images_tensor(samples: Samples) -> Tensor:
             f"Data set '{samples.dataset}' ({samples.split}) does not hold its images as one array. Training takes "
             "[n, H, W] or [n, H, W, C], e.g. from an .npz file."
         )
-    images = torch.from_numpy(items).float()
+    images = torch.from_numpy(items.astype(np.float32))  # a copy: an array from a file may be read-only
     if items.dtype == np.uint8:
         images = images / 255
     return images.unsqueeze(1) if items.ndim == 3 else images.permute(0, 3, 1, 2).contiguous()
@@ -44,13 +45,15 @@ class Batches:
     Args:
         images: [n, C, H, W] float32 in [0, 1].
         targets: [n] int64 class indices.
-        recipe: batch size, shift and noise.
-        seed: with the data set's name and the epoch, all that order, shift and noise depend on.
+        sample_indices: [n] positions of the images in their whole split.
+        recipe: batch size, shift, flip and noise.
+        seed: with the data set's name and the epoch, all that order, shift, flip and noise depend on.
         dataset: its name.
     """
 
     images: Tensor
     targets: Tensor
+    sample_indices: NDArray[np.int64]
     recipe: Recipe
     seed: int
     dataset: str
@@ -66,12 +69,15 @@ class Batches:
         order = permutation(key, len(self.images))
         for start in range(0, len(order), self.recipe.batch_size):
             chosen = order[start : start + self.recipe.batch_size]
-            keys = SampleKeys(seed=self.seed, purpose="train", dataset=self.dataset, sample_indices=chosen, draw=epoch)
+            indices = self.sample_indices[chosen]
+            keys = SampleKeys(seed=self.seed, purpose="train", dataset=self.dataset, sample_indices=indices, draw=epoch)
             yield self._augmented(self.images[chosen], keys), self.targets[chosen]
 
     def _augmented(self, images: Tensor, keys: SampleKeys) -> Tensor:
         if self.recipe.max_shift:
             images = shifted(images, keys, max_shift=self.recipe.max_shift)
+        if self.recipe.flip:
+            images = flipped(images, keys)
         noise = _NOISES[self.recipe.noise](self.recipe)
         return noise(images, keys=keys) if noise else images
 
@@ -92,6 +98,14 @@ def shifted(images: Tensor, keys: SampleKeys, *, max_shift: int) -> Tensor:
     padded = functional.pad(images, [max_shift] * 4)
     each = torch.arange(num_images, device=images.device)
     return padded[each[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def flipped(images: Tensor, keys: SampleKeys) -> Tensor:
+    """`images` [n, C, H, W], each mirrored left to right with probability 1/2."""
+    import torch
+
+    is_flipped = keys.uniform("flip", (1, 1, 1), images.device) < 0.5
+    return torch.where(is_flipped, images.flip(3), images)
 
 
 _NOISES: dict[str, Callable[[Recipe], UniformNoise | GaussianNoise | None]] = {

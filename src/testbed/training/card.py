@@ -18,6 +18,7 @@ from testbed.training.recipe import Recipe
 from testbed.training.train import NUM_THREADS, Score, Trained
 
 PACKAGES = ("torch", "numpy")
+CHOSEN_BY = {"best": "validation top1, then lower validation loss, then earlier epoch", "last": "the last one"}
 
 
 def card_path(weights: Path) -> Path:
@@ -52,9 +53,10 @@ def card(
         "recipe": asdict(recipe),
         "seed": seed,
         "command": command,
+        "num_fitted": trained.num_fitted,
         "chosen_epoch": trained.epoch,
-        "chosen_by": "validation top1, then lower validation loss, then earlier epoch",
-        "validation": _score(trained.validation),
+        "chosen_by": CHOSEN_BY[recipe.keep],
+        "validation": None if trained.validation is None else _score(trained.validation),
         "test": _score(trained.test),
         "device": device,
         "num_threads": NUM_THREADS,

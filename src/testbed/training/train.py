@@ -1,7 +1,7 @@
-"""Training a registered network on a data set: a recipe, a seed, and the epoch that is best on the validation split.
+"""Training a registered network on a data set: a recipe, a seed, and which epoch is kept.
 
-Only the data set's fit split is learned from and only its validation split decides; the split that is evaluated is
-counted once, at the end. On a CPU the same recipe and seed give the same network: one thread, and keyed draws.
+Only the data set's fit split is learned from, and the split that is evaluated is counted once, at the end: it decides
+nothing. On a CPU the same recipe and seed give the same network: one thread, and keyed draws.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from eval_settings.dataset_base import Dataset
 from models._architecture import build_architecture, find_architecture
@@ -21,12 +21,13 @@ from testbed.errors import DataError, DefinitionError, DeviceError, TestbedError
 from testbed.randomness import seeded_globals, stream_key
 from testbed.records import Samples
 from testbed.training.batches import Batches, images_tensor
+from testbed.training.holdout import Learning, learning_samples
 from testbed.training.recipe import Recipe
+from testbed.training.steps import Steps
 
 if TYPE_CHECKING:
     from torch import nn
 
-VALIDATION_SPLIT = "validation"
 NUM_THREADS = 1  # sums over several threads would depend on their number
 SCORE_BATCH_SIZE = 256
 
@@ -47,26 +48,29 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """The network after its best epoch.
+    """The network after the epoch that is kept.
 
     Args:
         network: on the CPU, in evaluation mode, without its normalization.
-        epoch: the chosen one, counted from 1.
-        validation, test: its scores; `test` is of the split that settings evaluate.
+        epoch: the kept one, counted from 1.
+        num_fitted: how many images were learned from.
+        validation: its score on what decided; None where the last epoch is kept.
+        test: its score on the split that settings evaluate.
         fingerprints: of the splits that were used, by name.
     """
 
     network: nn.Module
     epoch: int
-    validation: Score
+    num_fitted: int
+    validation: Score | None
     test: Score
     fingerprints: dict[str, str]
 
 
 class OnEpoch(Protocol):
-    """Told the validation score after every epoch."""
+    """Told the mean training loss of every epoch, and the validation score where there is one."""
 
-    def __call__(self, score: Score, /) -> None: ...
+    def __call__(self, loss: float, validation: Score | None, /) -> None: ...
 
 
 def check_trainable(model: Model, dataset: Dataset, *, device: str) -> None:
@@ -86,10 +90,10 @@ def check_trainable(model: Model, dataset: Dataset, *, device: str) -> None:
             f"Model '{model.name}' is for the label space {model.label_space}, data set '{dataset.name}' has the "
             f"classes of {dataset.label_space}. Choose another of the two."
         )
-    if dataset.fit_split is None or VALIDATION_SPLIT not in dataset.splits:
+    if dataset.fit_split is None or dataset.fit_split == dataset.eval_split:
         raise DataError(
             f"Data set '{dataset.name}' has the splits {', '.join(dataset.splits)}. Training needs a fit_split to "
-            f"learn from and a split '{VALIDATION_SPLIT}' to choose by; nothing is chosen on test data."
+            f"learn from, apart from '{dataset.eval_split}', which is evaluated."
         )
     find_architecture(model.arch)
     _check_device(device)
@@ -99,34 +103,37 @@ def train(
     model: Model, dataset: Dataset, recipe: Recipe, *,
     seed: int, device: str = "cpu", data_root: Path | None = None, on_epoch: OnEpoch | None = None,
 ) -> Trained:  # fmt: skip
-    """The model's network, trained from scratch, as it was after the epoch with the best clean validation accuracy.
+    """The model's network, trained from scratch, as it was after the epoch that the recipe keeps.
 
-    Equal accuracies are told apart by the lower validation loss, then by the earlier epoch.
+    The best epoch is that of the best clean validation accuracy; equal ones are told apart by the lower validation
+    loss, then by the earlier epoch.
 
     Args:
         model: with `arch`, and without a transform.
-        dataset: with a fit split and a split 'validation', held as arrays.
+        dataset: with a fit split, held as arrays.
         recipe: see `Recipe`.
-        seed: of the first parameters, the order of the images, their shifts and their noise.
+        seed: of the first parameters, the order of the images, their shifts, flips and noise.
         device: 'cpu', 'cuda' or 'cuda:N'.
         data_root: folder that holds data sets.
         on_epoch: told after every epoch.
     Raises: TestbedError: see `check_trainable`; data that cannot be loaded; or a loss that is no longer finite.
     """
     check_trainable(model, dataset, device=device)
-    fit, validation, test = (
-        load_samples(dataset, split, data_root=data_root)
-        for split in (dataset.fit_split or "", VALIDATION_SPLIT, dataset.eval_split)
-    )
+    learning = learning_samples(dataset, recipe, data_root=data_root)
+    test = load_samples(dataset, dataset.eval_split, data_root=data_root)
+    used = [part for part in (learning.fit, learning.validation, test) if part is not None]
     with _one_thread(), seeded_globals(stream_key(seed, purpose="train", dataset=dataset.name, stream="init")):
-        network = _with_normalization(model, num_classes=len(fit.class_names)).to(device)
-        epoch, best = _fit(network, _batches(fit, recipe, seed=seed, device=device), validation, on_epoch)
+        network = _with_normalization(model, num_classes=len(test.class_names)).to(device)
+        steps = Steps(network, _batches(learning, recipe, seed=seed, device=device))
+        epoch, best = _fit(network, steps, recipe, learning.validation, on_epoch)
+        reached = score(network, test)  # before the network leaves its device
         return Trained(
             network=network[-1].cpu(),
             epoch=epoch,
+            num_fitted=len(learning.fit),
             validation=best,
-            test=score(network, test),
-            fingerprints={part.split: part.fingerprint for part in (fit, validation, test)},
+            test=reached,
+            fingerprints={part.split: part.fingerprint for part in used},
         )
 
 
@@ -146,40 +153,24 @@ def score(network: nn.Module, samples: Samples) -> Score:
         return Score(correct=correct, n=len(targets), loss=float(cross_entropy(logits, targets)))
 
 
-def _fit(network: nn.Module, batches: Batches, validation: Samples, on_epoch: OnEpoch | None) -> tuple[int, Score]:
-    """Trains `network` in place, leaves it at its best epoch, and returns that epoch and its validation score."""
-    from torch.optim import AdamW
-    from torch.optim.lr_scheduler import OneCycleLR
-
-    recipe = batches.recipe
-    optimizer = AdamW(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
-    num_steps = recipe.epochs * batches.per_epoch
-    schedule = OneCycleLR(optimizer, max_lr=recipe.learning_rate, total_steps=num_steps)
-    best, best_epoch, best_state = Score(correct=-1, n=len(validation), loss=math.inf), 0, network.state_dict()
+def _fit(
+    network: nn.Module, steps: Steps, recipe: Recipe, validation: Samples | None, on_epoch: OnEpoch | None
+) -> tuple[int, Score | None]:
+    """Trains `network` in place, leaves it at the epoch that is kept, and returns that and its validation score."""
+    best, best_epoch, best_state = None, recipe.epochs, network.state_dict()
     for epoch in range(1, recipe.epochs + 1):
-        _train_epoch(network, batches, epoch, optimizer, schedule)
-        reached = score(network, validation)
-        if not math.isfinite(reached.loss):
-            raise TestbedError(f"The loss is {reached.loss} after epoch {epoch}. Lower the learning rate.")
-        if (reached.correct, -reached.loss) > (best.correct, -best.loss):
+        loss = steps.run_epoch(epoch)
+        reached = None if validation is None else score(network, validation)
+        for value in (loss, reached.loss if reached else 0.0):
+            if not math.isfinite(value):
+                raise TestbedError(f"The loss is {value} after epoch {epoch}. Lower the learning rate.")
+        if reached is not None and (best is None or (reached.correct, -reached.loss) > (best.correct, -best.loss)):
             best, best_epoch = reached, epoch
             best_state = {name: value.clone() for name, value in network.state_dict().items()}
         if on_epoch is not None:
-            on_epoch(reached)
+            on_epoch(loss, reached)
     network.load_state_dict(best_state)
     return best_epoch, best
-
-
-def _train_epoch(network: nn.Module, batches: Batches, epoch: int, optimizer: Any, schedule: Any) -> None:
-    from torch.autograd import backward
-    from torch.nn.functional import cross_entropy
-
-    network.train()
-    for images, targets in batches.of_epoch(epoch):
-        optimizer.zero_grad()
-        backward(cross_entropy(network(images), targets))
-        optimizer.step()
-        schedule.step()
 
 
 def _with_normalization(model: Model, *, num_classes: int) -> nn.Sequential:
@@ -191,15 +182,16 @@ def _with_normalization(model: Model, *, num_classes: int) -> nn.Sequential:
     return nn.Sequential(normalize, build_architecture(model.arch or "", num_classes=num_classes))
 
 
-def _batches(fit: Samples, recipe: Recipe, *, seed: int, device: str) -> Batches:
+def _batches(learning: Learning, recipe: Recipe, *, seed: int, device: str) -> Batches:
     import torch
 
     return Batches(
-        images=images_tensor(fit).to(device),
-        targets=torch.from_numpy(fit.targets).long().to(device),
+        images=images_tensor(learning.fit).to(device),
+        targets=torch.from_numpy(learning.fit.targets).long().to(device),
+        sample_indices=learning.indices,
         recipe=recipe,
         seed=seed,
-        dataset=fit.dataset,
+        dataset=learning.fit.dataset,
     )
 
 
