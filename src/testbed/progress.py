@@ -9,6 +9,7 @@ from types import TracebackType
 from tqdm import tqdm
 
 LINE_SECONDS = 30.0
+QUICK_SECONDS = 2.0
 
 
 class PlanProgress:
@@ -66,3 +67,37 @@ class PlanProgress:
         left = (self._total - self._done) / rate if rate else float("inf")
         percent = 100 * self._done / max(1, self._total)
         return f"{self._done}/{self._total} samples ({percent:.0f} %), {rate:.0f} per second, {left:.0f} s left"
+
+
+class SearchProgress:
+    """Tells how far a search is, as the `progress` that it calls; nothing of one that is over at once.
+
+    Args:
+        what: the search, in a sentence.
+        is_quiet: tells nothing.
+    """
+
+    def __init__(self, what: str, *, is_quiet: bool = False) -> None:
+        self._what, self._is_quiet = what, is_quiet
+        self._bar: PlanProgress | None = None
+        self._begin: float | None = None
+        self._done = 0
+
+    def __enter__(self) -> SearchProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(kind, error, trace)
+
+    def __call__(self, done: int, total: int) -> None:
+        """`done` of `total` samples are searched."""
+        self._begin = self._begin or monotonic()
+        if self._bar is None and monotonic() - self._begin > QUICK_SECONDS:
+            self._bar = PlanProgress(total=total, is_quiet=self._is_quiet)
+            self._bar.note(self._what)
+        if self._bar is not None:
+            self._bar.advance(done - self._done)
+            self._done = done

@@ -177,13 +177,63 @@ def test_witness_is_the_same_every_time_and_depends_on_the_seed() -> None:
 def test_detail_can_be_stored_as_json() -> None:
     images, labels = clusters(np.random.default_rng(8))
     report = separation_report(images, labels, norm="l1", splits=["a"] * 150 + ["b"] * 150)
-    detail = json.loads(json.dumps(report.detail(), allow_nan=False))
-    assert detail["pairs"][0] == list(report.separation.pair)
+    names = [f"image {i}" for i in range(300)]
+    detail = json.loads(json.dumps(report.detail(names), allow_nan=False))
+    assert detail["pairs"][0] == [names[point] for point in report.separation.pair]
     assert detail["quantiles"]["0.0"] == report.separation.min_distance
     assert detail["witness"]["num_right"] == detail["witness"]["num_points"]
     assert [each["splits"] for each in detail["between"]] == [["a", "a"], ["a", "b"], ["b", "b"]]
+    assert len(json.dumps(detail)) < 10_000
+
+
+def test_detail_names_points_as_they_were_given_where_some_are_left_out() -> None:
+    images = np.array([[0] * 9, [0] * 9, [5] * 9, [7] * 9, [7] * 9], np.uint8)
+    report = separation_report(images, [0, 1, 0, 1, 1], norm="linf", exclude_conflicting=True)
+    detail = report.detail("abcde")
+    assert detail["num_excluded"] == 2
+    assert detail["pairs"] == [["c", "d"], ["c", "e"]]
+    assert detail["duplicates"] == {
+        "num_duplicates": 2, "num_conflicting": 2, "num_conflicting_pairs": 1, "conflicting_pairs": [["a", "b"]],
+    }  # fmt: skip
+
+
+def test_distribution_has_a_bin_for_each_grey_level() -> None:
+    images = np.array([[0] * 9, [3] * 9, [10] * 9], np.uint8)  # nearest of another class: 3, 3, 7 levels away
+    bins = separation_report(images, [0, 1, 0], norm="linf").distribution()
+    assert bins["counts"] == [2, 0, 0, 0, 1]
+    assert bins["width"] == 1 / 255
+    assert bins["start"] == pytest.approx(2.5 / 255, abs=1e-15)
+
+
+@pytest.mark.parametrize(("kind", "norm"), [(np.uint8, "l1"), (np.float64, "linf")])
+def test_distribution_has_a_hundred_bins_from_the_smallest_to_the_largest(kind: type, norm: Norm) -> None:
+    images, labels = clusters(np.random.default_rng(10))
+    report = separation_report(images.astype(kind), labels, norm=norm)
+    bins, distances = report.distribution(), report.distances
+    assert bins["start"] == distances.min()
+    assert bins["start"] + 100 * bins["width"] == pytest.approx(distances.max())
+    edges = bins["start"] + bins["width"] * np.arange(1, 100)
+    assert np.cumsum(bins["counts"])[:-1].tolist() == [(distances < edge).sum() for edge in edges]
+    assert sum(bins["counts"]) == 300
+
+
+def test_distribution_of_equal_distances_is_one_bin() -> None:
+    bins = separation_report(np.array([[0.0, 0.0], [3.0, 4.0]]), [0, 1], norm="l2").distribution()
+    assert bins == {"start": 5.0, "width": 5.0, "counts": [2]}
+    assert separation_report(np.zeros((2, 9)), [0, 1], norm="l2").distribution()["counts"] == [2]
 
 
 def test_one_split_name_for_each_image() -> None:
     with pytest.raises(ShapeError, match="split names"):
         separation_report(np.zeros((3, 4)), [0, 1, 1], norm="l1", splits=["a", "b"])
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_witness_is_the_same_by_either_comparison(norm: Norm, monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = clusters(np.random.default_rng(11), n=400)
+    images[:40] = images[40:80]  # equal points, of the same class or not
+    epsilon = minimal_class_separation(images[40:], labels[40:], norm=norm).epsilon_min * 1.5
+    in_numpy = check_witness(images, labels, norm=norm, epsilon=epsilon)
+    monkeypatch.setattr("testbed.separation.witness._SHORT", 0)
+    assert check_witness(images, labels, norm=norm, epsilon=epsilon) == in_numpy
+    assert 0 < in_numpy.num_right < in_numpy.num_points

@@ -153,7 +153,7 @@ def test_bounds_never_exceed_the_distance(norm: Norm, kind: type) -> None:
     rows = rng.integers(0, 256, (300, 90)).astype(kind)
     rows[:, :40] = rows[:, :1] // 3  # values that vary together
     bound = make_bound(rows, norm, other_rows=rows, typical=100.0, rng=rng)
-    features = bound.features(rows)
+    features = bound.features(rows, np.arange(300))
     first, second = rng.integers(0, 300, (2, 2000))
     exact = exact_distances(rows[first], rows[second], norm).astype(float)
     exact = (np.sqrt(exact) if norm == "l2" else exact) / bound.scale

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
@@ -16,19 +17,17 @@ from registry import registry
 from testbed.data.datasets import check_size, load_samples, resolve_dataset
 from testbed.data.imagebank import Bank, build_bank
 from testbed.engine.identity import describe
+from testbed.engine.separations import check_level, facts, find_separation, searched_samples
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256, fingerprint
 from testbed.randomness import permutation, stream_key
-from testbed.records import IntArray, Norm, Samples, Separation
-from testbed.separation import minimal_class_separation
-from testbed.signatures import argument_names
+from testbed.records import IntArray, Norm, Samples
 from testbed.store.store import Store
+from testbed.store.views import StoredSeparation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor
-
-GREY_LEVEL = 1 / 255
 
 
 @dataclass(kw_only=True)
@@ -42,6 +41,7 @@ class Data:
         threads: for decoding.
         warn: is told what a user should know.
         is_kept: whether separations that are computed are stored.
+        is_quiet: shows no progress of long searches.
     """
 
     store: Store
@@ -50,10 +50,11 @@ class Data:
     threads: int
     warn: Callable[[str], None]
     is_kept: bool = True
+    is_quiet: bool = False
     _warned: set[str] = field(default_factory=set)
     _samples: dict[tuple[str, Path | None, str], Samples] = field(default_factory=dict)
     _banks: dict[str, Bank] = field(default_factory=dict)
-    _separations: dict[tuple[str, Path | None, Norm], Separation] = field(default_factory=dict)
+    _separations: dict[tuple[str, Path | None, Norm, bool], StoredSeparation] = field(default_factory=dict)
 
     def warn_once(self, line: str) -> None:
         """Tells the user a thing the first time it is noticed."""
@@ -110,82 +111,59 @@ class Data:
             )
         return self._banks[key]
 
-    def fit_facts(self, setting: EvalSetting, model: Model) -> dict[str, str]:
+    def fit_facts(self, setting: EvalSetting, model: Model) -> dict[str, str | float]:
         """What a model that is fitted in the run is fitted on, which its results depend on.
 
         Raises: DataError: the data set has no split for that.
         """
-        if "dataset" not in argument_names(model.classifier_loader):
+        if not model.is_fitted:
             return {}
         dataset = self.dataset(setting.dataset)
-        if dataset.fit_split is None:
+        split = dataset.fit_split if dataset.test_fraction is None else dataset.eval_split
+        if split is None:
             raise DataError(
                 f"Model '{model.name}' is fitted on a training split, and data set '{dataset.name}' has none. "
                 "Give the data set a fit_split, or use a model that is trained already."
             )
-        return {"fitted_on": self.samples(dataset, dataset.fit_split).fingerprint}
+        facts: dict[str, str | float] = {"fitted_on": self.samples(dataset, split).fingerprint}
+        for epsilon in self.fit_epsilons(setting, model).values():
+            facts["fit_epsilon"] = epsilon
+        return facts
 
-    def separation(self, dataset: Dataset, norm: Norm) -> Separation:
+    def fit_epsilons(self, setting: EvalSetting, model: Model) -> dict[Norm, float]:
+        """By norm, the level of the noise that a model is fitted with, where the separation decides it."""
+        noise = model.fit_noise
+        if noise is None or noise.epsilon is not None:
+            return {}
+        return {noise.norm: self.separation(self.dataset(setting.dataset), noise.norm).epsilon_min}
+
+    def separation(self, dataset: Dataset, norm: Norm, *, exclude_conflicting: bool = False) -> StoredSeparation:
         """The minimal class separation of a data set over its named splits, from the store or computed and stored.
 
-        Raises: DataError: it is 0, since equal images bear different labels; the pair is named.
+        Raises: DataError: it is 0, since equal samples bear different labels; a pair of them is named.
         """
-        key = (dataset.name, dataset.path, norm)
+        key = (dataset.name, dataset.path, norm, exclude_conflicting)
         if key not in self._separations:
-            self._separations[key] = self._find_separation(dataset, norm)
+            searched = searched_samples(self, dataset)
+            found = find_separation(self, searched, norm, exclude_conflicting=exclude_conflicting)
+            check_level(found, searched, self.warn_once)
+            self._separations[key] = found
         return self._separations[key]
 
-    def separation_facts(self, setting: EvalSetting) -> dict[str, object] | None:
+    def separation_facts(self, setting: EvalSetting) -> Mapping[str, Any] | None:
         """Where a setting's noise level comes from, for its definition; None for a level of the user's own."""
-        if not setting.needs_separation or setting.shift is None or setting.shift.norm is None:
+        norm = setting.shift.norm if setting.shift is not None and setting.needs_separation else None
+        if norm is None or norm == "l0":
             return None
         dataset = self.dataset(setting.dataset)
-        separation = self.separation(dataset, setting.shift.norm)
-        return {
-            "splits": list(dataset.separation_splits or dataset.splits),
-            "num_points": separation.num_points,
-            "min_distance": separation.min_distance,
-            "pair": list(separation.pair),
-        }
+        separation = self.separation(dataset, norm, exclude_conflicting=setting.excludes_conflicting)
+        return facts(separation, searched_samples(self, dataset))
 
-    def _find_separation(self, dataset: Dataset, norm: Norm) -> Separation:
-        splits = dataset.separation_splits or dataset.splits
-        parts = [self.samples(dataset, split) for split in splits]
-        sample_ids = [sample_id for part in parts for sample_id in part.sample_ids]
-        contents = fingerprint([part.fingerprint for part in parts])
-        space = f"{dataset.canonical_size} px" if dataset.canonical_size else "as stored"
-        separation: Separation | None = self.store.get_separation(
-            dataset=dataset.name, splits=splits, data_fingerprint=contents, norm=norm, space=space
-        )
-        if separation is None:
-            points = np.concatenate([self._bank(dataset, part).open() for part in parts])
-            separation = minimal_class_separation(points, np.concatenate([p.targets for p in parts]), norm=norm)
-            if self.is_kept:
-                self.store.put_separation(
-                    separation,
-                    dataset=dataset.name,
-                    splits=splits,
-                    data_fingerprint=contents,
-                    norm=norm,
-                    space=space,
-                    pair_ids=(sample_ids[separation.pair[0]], sample_ids[separation.pair[1]]),
-                )
-        self._check(separation, dataset, sample_ids)
-        return separation
-
-    def _check(self, separation: Separation, dataset: Dataset, sample_ids: list[str]) -> None:
-        first, second = (sample_ids[index] for index in separation.pair)
-        if separation.min_distance == 0:
-            raise DataError(
-                f"Data set '{dataset.name}' holds equal samples of different class ({first} and {second}), so its "
-                "minimal class separation is 0 and no noise level follows from it. Remove or relabel them, or use "
-                f"{dataset.name}-noise-{separation.norm}-EPS with a level of your own."
-            )
-        if separation.norm == "linf" and separation.epsilon_min < GREY_LEVEL:
-            self.warn_once(
-                f"Half the minimal class separation of '{dataset.name}' is {separation.epsilon_min:.5f}, less than one "
-                f"grey level (1/255): {first} and {second} are nearly equal. Noise at this level changes little."
-            )
+    def points(self, dataset: Dataset, samples: Samples) -> NDArray[Any]:
+        """(n, ...) samples in the canonical space: 8-bit pixels, or floats with the digits that a bank rounds away."""
+        if isinstance(samples.items, np.ndarray) and samples.items.dtype != np.uint8:
+            return samples.items
+        return self._bank(dataset, samples).open()
 
 
 def limited(num_samples: int, limit: int, *, dataset: str) -> IntArray:

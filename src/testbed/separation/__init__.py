@@ -1,7 +1,7 @@
 """Exact minimal class separation: how near points of different class come to each other, and which ones do.
 
-`nearest` asks the two questions; `trees` (few dimensions) and `search` (many: `bounds`, `kernels`) answer them;
-`report` adds the pairs, `duplicates` and the `witness`.
+`nearest` asks the two questions; `trees` (few dimensions), `search` (many: `bounds`, `kernels`) and `device` (CUDA)
+answer them, to the same bits; `report` adds the pairs, `duplicates` and the `witness`.
 """
 
 from testbed.separation.nearest import minimal_class_separation, nearest_other_class

@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from testbed.records import Norm
 from testbed.separation.kernels import LANES, STAGE
-from testbed.separation.points import Rows
+from testbed.separation.points import Indices, Rows
 
 _NUM_FEATURES = {"linf": 32, "l2": 32, "l1": 64}
 _SAMPLE_ROWS = 512
 _GROUPING_ROWS = 64
-_SAMPLE_VALUES = 1 << 23  # values that are held in float64 at a time
+_FEWEST_PAIRS, _MOST_PAIRS = 256, 8192  # that columns are chosen by
+_COMPARISONS_PER_PAIR = 1024  # of the search that follows: choosing must not take longer than it
+_SAMPLE_VALUES = 1 << 23  # of the sample, held in float64
+_VALUES_AT_A_TIME = 1 << 20  # of all points
 _SUM_ROUNDING = 2.0**-52  # of sums in float64 of up to n terms up to 1, times n squared
 _ROUNDING = 2.0**-22  # of a difference of two features, relative to the largest: four times that of float32
 
@@ -43,16 +46,16 @@ class Bound:
     matrix: Floats
     is_exact: bool
 
-    def features(self, rows: Rows) -> Features:
-        """(n, num_features) float32."""
+    def features(self, rows: Rows, order: Indices) -> Features:
+        """(n, num_features) float32, or 8-bit: of the rows in `order`."""
         is_used = self.matrix.any(axis=0)
         matrix, centre = self.matrix[:, is_used].T, self.centre[is_used]
-        features = np.empty((len(rows), len(self.matrix)), np.uint8 if self.is_exact else np.float32)
-        step = max(1, _SAMPLE_VALUES // rows.shape[1])
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            used = rows[part] if is_used.all() else rows[part][:, is_used]
-            features[part] = ((used - centre) / self.scale) @ matrix
+        features = np.empty((len(order), len(self.matrix)), np.uint8 if self.is_exact else np.float32)
+        step = max(1, _VALUES_AT_A_TIME // rows.shape[1])
+        for start in range(0, len(order), step):
+            part = rows[order[start : start + step]]
+            used = part if is_used.all() else part[:, is_used]
+            features[start : start + step] = ((used - centre) / self.scale) @ matrix
         return features
 
     def margin(self, *features: Features) -> float:
@@ -80,7 +83,8 @@ def make_bound(rows: Rows, norm: Norm, *, other_rows: Rows, typical: float, rng:
     sample = (sample - centre) / scale
     count = min(_NUM_FEATURES[norm], rows.shape[1])
     if norm == "linf":
-        matrix = _telling_columns(sample, typical / scale, count, rng)
+        num_pairs = len(rows) * len(other_rows) // _COMPARISONS_PER_PAIR
+        matrix = _telling_columns(sample, typical / scale, count, num_pairs, rng)
     else:
         matrix = _principal_axes(sample, count) if norm == "l2" else _sums_of_similar(sample, count)
     padding = max(-len(matrix) % STAGE, STAGE - len(matrix))  # features that are 0 for all points change no bound
@@ -100,16 +104,17 @@ def _sample_size(rows: Rows) -> int:
 def _largest_difference(centre: Floats, *sets: Rows) -> float:
     if all(rows.dtype == np.uint8 for rows in sets):
         return 255.0
-    step = max(1, _SAMPLE_VALUES // len(centre))
+    step = max(1, _VALUES_AT_A_TIME // len(centre))
     parts = (rows[start : start + step] for rows in sets for start in range(0, len(rows), step))
     return max(float(np.abs(part - centre).max()) for part in parts) or 1.0
 
 
-def _telling_columns(sample: Floats, typical: float, count: int, rng: np.random.Generator) -> Floats:
+def _telling_columns(sample: Floats, typical: float, count: int, num_pairs: int, rng: np.random.Generator) -> Floats:
     """Columns (as rows of a 0-1 matrix) that one after the other reject most of the pairs left in the sample."""
-    num_pairs = _SAMPLE_VALUES // sample.shape[1]
-    first, second = rng.integers(0, len(sample), (2, max(2, min(8192, num_pairs))))
-    differences = np.abs(sample[first] - sample[second]).astype(np.float32)
+    num_pairs = min(max(num_pairs, _FEWEST_PAIRS), _MOST_PAIRS, max(2, _SAMPLE_VALUES // sample.shape[1]))
+    first, second = rng.integers(0, len(sample), (2, num_pairs))
+    values = sample.astype(np.float32)
+    differences = np.abs(values[first] - values[second])
     chosen: list[int] = []
     level = typical
     for _ in range(count):
@@ -119,7 +124,7 @@ def _telling_columns(sample: Floats, typical: float, count: int, rng: np.random.
         differences = differences[differences[:, chosen[-1]] <= level]
         if len(differences) < 16:  # too few are left to tell columns apart: start again, at a stricter level
             level /= 1.5
-            differences = np.abs(sample[first] - sample[second]).astype(np.float32)
+            differences = np.abs(values[first] - values[second])
             differences = differences[(differences[:, chosen] <= level).all(axis=1)]
     matrix = np.zeros((count, sample.shape[1]))
     matrix[np.arange(count), chosen] = 1

@@ -17,7 +17,7 @@ Indices = NDArray[np.int64]
 Distances = NDArray[np.float64]
 
 _LARGEST = 1e150  # a larger difference has no square
-_VALUES_PER_COPY = 1 << 23
+_VALUES_PER_COPY = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +41,10 @@ class Points:
         return self.rows.dtype == np.uint8
 
     def take(self, positions: NDArray[Any]) -> Points:
-        """The points at `positions`, in that order."""
+        """The points at `positions`, in that order; without a copy where they follow one another."""
+        first = int(positions[0]) if len(positions) else 0
+        if np.array_equal(positions, np.arange(first, first + len(positions))):
+            return Points(rows=self.rows[first : first + len(positions)], classes=self.classes[positions])
         return Points(rows=self.rows[positions], classes=self.classes[positions])
 
     def to_distances(self, searched: NDArray[Any], norm: Norm) -> Distances:
@@ -77,7 +80,7 @@ def checked_sets(
         )
     names, classes = np.unique(np.concatenate(labels), return_inverse=True)
     if len(names) < 2:
-        raise DataError(f"All {total} points are of class {names[0]!r}. A separation needs two classes.")
+        raise DataError(f"All {total} points are of class {names[0].item()!r}. A separation needs two classes.")
     if len({each[0].size for each in images}) > 1 or len({each.dtype == np.uint8 for each in images}) > 1:
         kinds = " and ".join(f"{each.dtype} of shape {each.shape[1:]}" for each in images)
         raise ShapeError(f"Points of two sets are compared that are {kinds}. Give both the same shape and type.")

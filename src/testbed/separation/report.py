@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from testbed.errors import DataError, ShapeError
 from testbed.records import Norm, Separation
+from testbed.separation.device import Device
 from testbed.separation.duplicates import Duplicates, find_duplicates
 from testbed.separation.nearest import as_arrays, find_nearest
 from testbed.separation.points import Distances, Indices, Points, checked_points, exact_distances
@@ -17,6 +19,7 @@ from testbed.separation.search import NOBODY, Found, Pair, Progress, first_pair,
 from testbed.separation.witness import Witness, run_witness
 
 MAX_PAIRS = 100
+NUM_BINS = 100
 QUANTILES = tuple(np.linspace(0, 1, 201).round(3).tolist())
 
 
@@ -35,6 +38,7 @@ class SeparationReport:
         excluded: points that were left out since one of another class is equal to them.
         between: for two parts of the set, the smallest distance from one to the other and the first pair, or None.
         witness: the nearest-neighbour classifier within half the separation.
+        is_whole: whether the points are 8-bit images, whose distances in linf are whole grey levels.
     """
 
     separation: Separation
@@ -47,6 +51,7 @@ class SeparationReport:
     excluded: tuple[int, ...]
     between: dict[tuple[str, str], tuple[float, tuple[int, int]] | None]
     witness: Witness
+    is_whole: bool
 
     @property
     def name(self) -> str:
@@ -59,21 +64,56 @@ class SeparationReport:
         values: Distances = np.quantile(self.distances, QUANTILES, method="inverted_cdf")
         return values
 
-    def detail(self) -> dict[str, Any]:
-        """All but the single points in plain values, to be stored beside the separation."""
+    def distribution(self) -> dict[str, Any]:
+        """The distances in bins of one width: where the first begins, the width, and the points in each.
+
+        A bin is a grey level for linf distances of 8-bit images, else a hundredth of the range of the distances.
+        """
+        low, high = float(self.distances.min()), float(self.distances.max())
+        num_bins, width = NUM_BINS, (high - low) / NUM_BINS
+        if self.is_whole and self.separation.norm == "linf":
+            num_bins, width = round((high - low) * 255) + 1, 1 / 255
+            low -= width / 2  # a level is in the middle of its bin
+        elif low == high:
+            num_bins, width = 1, high or 1.0
+        bins = np.minimum((self.distances - low) / width, num_bins - 1).astype(np.int64)
+        return {"start": low, "width": width, "counts": np.bincount(bins, minlength=num_bins).tolist()}
+
+    def detail(self, sample_ids: Sequence[str]) -> dict[str, Any]:
+        """All but the single points in plain values, to be stored beside the separation; of long lists the first part.
+
+        Args:
+            sample_ids: of the images that were given, by which points are named.
+        """
+
+        def named(points: Iterable[int]) -> list[str]:
+            return [sample_ids[point] for point in points]
+
         return {
             "name": self.name,
             "num_pairs": self.num_pairs,
-            "pairs": [list(pair) for pair in self.pairs],
+            "pairs": [named(pair) for pair in self.pairs],
             "mean": float(self.distances.mean()),
             "quantiles": dict(zip(map(str, QUANTILES), self.quantiles().tolist(), strict=True)),
-            "duplicates": asdict(self.duplicates),
-            "excluded": list(self.excluded),
+            "distribution": self.distribution(),
+            "duplicates": {
+                "num_duplicates": self.duplicates.num_duplicates,
+                "num_conflicting": len(self.duplicates.conflicting),
+                "num_conflicting_pairs": self.duplicates.num_conflicting_pairs,
+                "conflicting_pairs": [named(pair) for pair in self.duplicates.conflicting_pairs],
+            },
+            "num_excluded": len(self.excluded),
             "between": [
-                {"splits": list(splits), "min_distance": found and found[0], "pair": found and list(found[1])}
+                {"splits": list(splits), "min_distance": found and found[0], "pair": found and named(found[1])}
                 for splits, found in self.between.items()
             ],
-            "witness": asdict(self.witness),
+            "witness": {
+                "epsilon": self.witness.epsilon,
+                "num_points": self.witness.num_points,
+                "num_right": self.witness.num_right,
+                "num_broken_pairs": len(self.witness.broken_pairs),
+                "broken_pairs": [named(pair) for pair in self.witness.broken_pairs[:MAX_PAIRS]],
+            },
         }
 
 
@@ -85,12 +125,13 @@ def separation_report(
     splits: ArrayLike | None = None,
     exclude_conflicting: bool = False,
     threads: int | None = None,
+    device: Device = "auto",
     progress: Progress | None = None,
 ) -> SeparationReport:
     """The minimal class separation with all pairs at it, the distribution, the duplicates and the witness.
 
     Args:
-        images, labels, norm, threads, progress: as for `minimal_class_separation`.
+        images, labels, norm, threads, device, progress: as for `minimal_class_separation`.
         splits: (n,) name of the part of the set that each image is from; separations between parts are then told too.
         exclude_conflicting: leaves out points that are equal to one of another class.
     Raises: as `minimal_class_separation`; DataError also where fewer than two classes are left.
@@ -102,18 +143,19 @@ def separation_report(
     duplicates = find_duplicates(points, max_pairs=MAX_PAIRS)
     excluded = duplicates.conflicting if exclude_conflicting else ()
     positions = np.delete(np.arange(len(points)), excluded)
-    kept = points.take(positions)
+    kept = points.take(positions) if excluded else points
     if len(np.unique(kept.classes)) < 2:
         raise DataError(
             f"Without the {len(excluded)} points that are equal to one of another class, fewer than two classes are "
             "left. Look at the labels."
         )
-    found, between = _search_splits(kept, names[positions], norm, threads, progress)
+    found, between = _search_splits(kept, names[positions], norm, threads, device, progress)
     smallest = first_pair(found, np.arange(len(kept)))
     num_pairs, pairs = _pairs_at(smallest[0], found, kept, norm)
     separation = _separation(smallest, kept, positions, norm)
     distances, nearest = as_arrays(found, kept, norm)
-    witness = run_witness(kept, norm, epsilon=separation.epsilon_min, always=smallest[1:], threads=threads)
+    epsilon = separation.epsilon_min
+    witness = run_witness(kept, norm, epsilon=epsilon, always=smallest[1:], threads=threads, device=device)
     return SeparationReport(
         separation=separation,
         num_pairs=num_pairs,
@@ -128,11 +170,17 @@ def separation_report(
             for splits, pair in between.items()
         },
         witness=_named_witness(witness, positions),
+        is_whole=kept.is_whole,
     )
 
 
 def _search_splits(
-    points: Points, names: np.ndarray[Any, Any], norm: Norm, threads: int | None, progress: Progress | None
+    points: Points,
+    names: np.ndarray[Any, Any],
+    norm: Norm,
+    threads: int | None,
+    device: Device,
+    progress: Progress | None,
 ) -> tuple[Found, dict[tuple[str, str], Pair]]:
     """The nearest of another class in the whole set, and the closest pairs from each split to each."""
     found = nothing_found(points, points)
@@ -144,11 +192,11 @@ def _search_splits(
             step = None if progress is None else _shifted(progress, done, total)
             references = points.take(theirs) if len(parts) > 1 else points
             queries = references if first == second else points.take(ours)
-            part = find_nearest(queries, references, norm, threads=threads, progress=step)
+            part = find_nearest(queries, references, norm, threads=threads, device=device, progress=step)
             part.nearest[:] = np.where(
                 part.nearest == NOBODY, NOBODY, theirs[np.minimum(part.nearest, len(theirs) - 1)]
             )
-            _merge(found, ours, part)
+            found.lower(ours, part)
             pair = first_pair(part, ours)
             key = (first, second) if (second, first) not in between else (second, first)
             between[key] = min(pair, between.get(key, pair))
@@ -158,17 +206,6 @@ def _search_splits(
 
 def _shifted(progress: Progress, done: int, total: int) -> Progress:
     return lambda part, _: progress(done + part, total)
-
-
-def _merge(found: Found, rows: Indices, part: Found) -> None:
-    """Lowers `found` to what was found for its queries `rows` elsewhere."""
-    known = found.take(rows)
-    is_nearer, is_equal = part.best < known.best, part.best == known.best
-    known.ties[:] = np.where(is_nearer, part.ties, known.ties + np.where(is_equal, part.ties, 0))
-    lowest = np.minimum(part.nearest, known.nearest)
-    known.nearest[:] = np.where(is_nearer, part.nearest, np.where(is_equal, lowest, known.nearest))
-    known.best[:] = np.minimum(part.best, known.best)
-    found.put(rows, known)
 
 
 def _pairs_at(smallest: Any, found: Found, points: Points, norm: Norm) -> tuple[int, list[tuple[int, int]]]:

@@ -50,6 +50,16 @@ class Found:
         """Replaces the results of the queries `rows`."""
         self.best[rows], self.nearest[rows], self.ties[rows] = other.best, other.nearest, other.ties
 
+    def lower(self, rows: Any, other: Found) -> None:
+        """Lowers the results of the queries `rows` to what was found for them among other references."""
+        known = self.take(rows)
+        is_nearer, is_equal = other.best < known.best, other.best == known.best
+        known.ties[:] = np.where(is_nearer, other.ties, known.ties + np.where(is_equal, other.ties, 0))
+        lowest = np.minimum(other.nearest, known.nearest)
+        known.nearest[:] = np.where(is_nearer, other.nearest, np.where(is_equal, lowest, known.nearest))
+        known.best[:] = np.minimum(other.best, known.best)
+        self.put(rows, known)
+
 
 def nothing_found(queries: Points, references: Points) -> Found:
     """The results before any search."""
@@ -76,18 +86,19 @@ class Search:
         self._ids = np.argsort(references.classes, kind="stable").astype(np.int64)
         self._classes = references.classes[self._ids]
         # The most varied values come first, so that pairs end early. Sums of floats keep their order, and so bits.
-        varied = np.argsort(-references.rows[: 1 << 12].var(axis=0), kind="stable")
+        varied = np.argsort(-references.rows[: 1 << 10].var(axis=0), kind="stable")
         columns = varied if is_whole else np.arange(len(varied))
         self._rows = in_chunks(references.rows, self._ids, columns)
         is_same = queries is references
-        self._queries = self._rows if is_same else in_chunks(queries.rows, np.arange(len(queries)), columns)
-        self._places = np.argsort(self._ids) if is_same else np.arange(len(queries))  # of the queries in their rows
+        order = np.arange(len(queries))
+        self._queries = self._rows if is_same else in_chunks(queries.rows, order, columns)
+        self._places = np.argsort(self._ids) if is_same else order  # of the queries in their rows
         self._query_classes = queries.classes
         whole_zero = np.uint8(0) if norm == "linf" else np.int32(0)  # wide enough for a chunk
         self._part_zero = whole_zero if is_whole else np.float64(0)
         bound = make_bound(references.rows, norm, other_rows=queries.rows, typical=typical, rng=rng)
-        features = bound.features(references.rows[self._ids])
-        self._features = features if is_same else bound.features(queries.rows)
+        features = bound.features(references.rows, self._ids)
+        self._features = features if is_same else bound.features(queries.rows, order)
         self._blocks, self._scale = in_blocks(features), bound.scale
         self._margin = bound.margin(features, self._features)
 

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from testbed.errors import DefinitionError
 from testbed.randomness import permutation, stream_key, uniform_numpy
 from testbed.records import Norm
+from testbed.separation.device import Device
 from testbed.separation.nearest import find_nearest
 from testbed.separation.points import Distances, Indices, Points, checked_points, exact_distances
-from testbed.separation.search import NOBODY, nothing_found, search_all
+from testbed.separation.search import NOBODY, Found, nothing_found, search_all
 
 NUM_POINTS = 512
 _MOST_VALUES = 1 << 23  # noisy points are float64, all at once
+_SHORT = 1 << 26  # compared values up to which comparing them in numpy is quicker than compiling a search
 _INSIDE = 1 - 1e-6  # the ball is open: at its rim two classes may be equally near
 
 
@@ -57,7 +59,14 @@ def check_witness(
 
 
 def run_witness(
-    points: Points, norm: Norm, *, epsilon: float, always: tuple[int, ...], seed: int = 0, threads: int | None = None
+    points: Points,
+    norm: Norm,
+    *,
+    epsilon: float,
+    always: tuple[int, ...],
+    seed: int = 0,
+    threads: int | None = None,
+    device: Device = "auto",
 ) -> Witness:
     """The witness for points; `always` are positions that are among those moved towards another class."""
     if not epsilon >= 0:
@@ -71,7 +80,7 @@ def run_witness(
     radius = epsilon * _INSIDE * (255 if points.is_whole else 1)
     noisy = np.concatenate([
         points.rows[chosen] + radius * _unit_ball(chosen, points.rows.shape[1], norm, seed),
-        _towards_others(points, pushed, norm, radius, threads),
+        _towards_others(points, pushed, norm, radius, threads, device),
     ])  # fmt: skip
     owners = np.concatenate([chosen, pushed])
     mistaken = _mistaken(points, noisy, owners, norm, threads)
@@ -101,10 +110,12 @@ def _unit_ball(indices: Indices, dimensions: int, norm: Norm, seed: int) -> Dist
     return directions / _lengths(directions, norm) * radii
 
 
-def _towards_others(points: Points, chosen: Indices, norm: Norm, radius: float, threads: int | None) -> Distances:
+def _towards_others(
+    points: Points, chosen: Indices, norm: Norm, radius: float, threads: int | None, device: Device
+) -> Distances:
     """The chosen points moved by `radius` towards the nearest point of another class, but not past it."""
     own = points.rows[chosen].astype(np.float64)
-    nearest = find_nearest(points.take(chosen), points, norm, threads=threads).nearest
+    nearest = find_nearest(points.take(chosen), points, norm, threads=threads, device=device).nearest
     steps = points.rows[nearest] - own
     lengths = _lengths(steps, norm)
     return own + steps * np.minimum(1, np.divide(radius, lengths, out=np.zeros_like(lengths), where=lengths > 0))
@@ -123,10 +134,22 @@ def _mistaken(
     moved = Points(rows=noisy, classes=points.classes[owners])
     found = nothing_found(moved, points)
     found.best[:] = exact_distances(noisy, points.rows[owners], norm)  # own class is at least as near as this
-    found = search_all(moved, points, norm, threads=threads, found=found)
+    if noisy.size * len(points) < _SHORT:
+        _compare_all(moved, points, norm, found)
+    else:
+        search_all(moved, points, norm, threads=threads, found=found)
     mistaken = []
     for row in np.flatnonzero(found.nearest != NOBODY):
         own_class = points.rows[points.classes == moved.classes[row]]
         if found.best[row] <= exact_distances(noisy[row : row + 1], own_class, norm).min():
             mistaken.append((int(row), int(found.nearest[row])))
     return mistaken
+
+
+def _compare_all(queries: Points, references: Points, norm: Norm, found: Found) -> None:
+    """Lowers `found` as `search_all` does, without compiling a search for floats."""
+    for row in range(len(queries)):
+        others = np.flatnonzero(references.classes != queries.classes[row])
+        distances = exact_distances(queries.rows[row : row + 1], references.rows[others], norm)
+        if len(others) and distances.min() <= found.best[row]:
+            found.best[row], found.nearest[row] = distances.min(), others[distances.argmin()]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, or_, select
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from testbed.errors import DataError
 from testbed.records import MetricValue
@@ -14,6 +14,9 @@ from testbed.store.columns import finite, jsonable
 from testbed.store.database import insert_new
 from testbed.store.schema import metrics, separations
 from testbed.store.views import StoredSeparation
+
+# What is the same wherever a separation is computed.
+SEPARATION_RESULT = ("min_distance", "pair_first", "pair_second", "num_points", "exact")
 
 
 def forget_metrics(connection: Connection, evaluation_id: int) -> None:
@@ -63,7 +66,10 @@ def _metric(row: Any) -> MetricValue:
 
 
 def put_separation(connection: Connection, key: Mapping[str, str], separation: StoredSeparation) -> None:
-    """Stores a separation; one that is there already changes nothing."""
+    """Stores a separation; one that is there already gains what its detail lacks, and nothing else changes.
+
+    Raises: DataError: it is not a finite number, or is stored with another distance or pair.
+    """
     if not math.isfinite(separation.min_distance):
         distance = separation.min_distance
         raise DataError(f"Data set '{key['dataset']}' has no separation ({distance}): it needs samples of two classes.")
@@ -78,6 +84,17 @@ def put_separation(connection: Connection, key: Mapping[str, str], separation: S
         "detail": jsonable(separation.detail),
     }
     insert_new(connection, separations, [row])
+    stored = connection.execute(select(separations).filter_by(**key)).one()
+    ours, theirs = ({name: part[name] for name in SEPARATION_RESULT} for part in (stored._mapping, row))
+    if ours != theirs:
+        raise DataError(
+            f"The {key['norm']} separation of '{key['dataset']}' ({key['splits']}, {key['space']}) is stored as {ours} "
+            f"but is now found to be {theirs}. The same data have one separation: find out which of the two programs "
+            "that computed them is wrong before you trust either."
+        )
+    if row["detail"].keys() - stored.detail.keys():
+        is_it = separations.c.id == stored.id
+        connection.execute(update(separations).where(is_it).values(detail={**row["detail"], **stored.detail}))
 
 
 def get_separation(connection: Connection, key: Mapping[str, str]) -> StoredSeparation | None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Row, Table, select, update
 
 from testbed.store.database import insert_new
+from testbed.store.findings import SEPARATION_RESULT
 from testbed.store.merge_report import MergeReport
 from testbed.store.reader import Reader
 from testbed.store.schema import published, separations
@@ -33,14 +34,15 @@ class Kind:
     plural: str
 
 
+SEPARATIONS = Kind(
+    table=separations,
+    key=("dataset", "splits", "data_fingerprint", "norm", "space"),
+    content=SEPARATION_RESULT,
+    what="the {norm} separation of '{dataset}' ({splits}, {space})",
+    plural="separations",
+)
 FINDINGS = (
-    Kind(
-        table=separations,
-        key=("dataset", "splits", "data_fingerprint", "norm", "space"),
-        content=("min_distance", "pair_first", "pair_second", "num_points", "exact"),
-        what="the {norm} separation of '{dataset}' ({splits}, {space})",
-        plural="separations",
-    ),
+    SEPARATIONS,
     Kind(
         table=published,
         key=("source", "model", "input_size", "eval_setting", "metric", "protocol"),
@@ -61,6 +63,21 @@ def merge_findings(ours: Store, theirs: Reader, report: MergeReport, *, is_dry_r
         if new and not is_dry_run:
             with ours.writing() as connection:
                 insert_new(connection, kind.table, new)
+    _merge_details(ours, theirs, report, is_dry_run=is_dry_run)
+
+
+def _merge_details(ours: Store, theirs: Reader, report: MergeReport, *, is_dry_run: bool) -> None:
+    """Adds what only the other store knows of a separation that both have."""
+    with ours.reading() as here, theirs.reading() as there:
+        names = (*SEPARATIONS.key, *SEPARATIONS.content)
+        known = {_part(row, names): row for row in _rows(SEPARATIONS, here, ("id", *names, "detail"))}
+        pairs = [(known.get(_part(row, names)), row.detail) for row in _rows(SEPARATIONS, there, (*names, "detail"))]
+    gained = {row.id: {**detail, **row.detail} for row, detail in pairs if row and detail.keys() - row.detail.keys()}
+    report.add("details of separations", len(gained))
+    if gained and not is_dry_run:
+        with ours.writing() as connection:
+            for row_id, detail in gained.items():
+                connection.execute(update(separations).where(separations.c.id == row_id).values(detail=detail))
 
 
 def compare(kind: Kind, here: Connection, there: Connection) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:

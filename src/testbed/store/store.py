@@ -276,7 +276,7 @@ class Store(Reader):
         exact: bool = True,
         detail: Mapping[str, Any] | None = None,
     ) -> None:
-        """Stores a separation.
+        """Stores a separation; one that is there already gains what its detail lacks.
 
         Args:
             dataset, norm: of what, and in which norm.
@@ -286,7 +286,7 @@ class Store(Reader):
             pair_ids: sample ids of the pair that attains it.
             exact: whether the search was exhaustive.
             detail: what else was found, such as the witness.
-        Raises: DataError: the separation is not a finite number.
+        Raises: DataError: the separation is not a finite number, or is stored with another distance or pair.
         """
         key = findings.separation_key(dataset, splits, data_fingerprint, norm, space)
         found = StoredSeparation(**asdict(separation), pair_ids=pair_ids, exact=exact, detail=detail or {})
