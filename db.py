@@ -11,7 +11,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import ManyCommand, run
+from testbed.cli import ManyCommand, no_download_option, run
 
 
 @click.command(cls=ManyCommand, no_args_is_help=True)
@@ -43,6 +43,10 @@ from testbed.cli import ManyCommand, run
 @click.option("--purge", is_flag=True, help="With --override: delete for good what was removed.")
 @click.option("--verify", is_flag=True, help="Check all checksums and references, and that stored is what was planned.")
 @click.option("--recompute", is_flag=True, help="Compute every metric again from the stored logits.")
+@click.option("--separation", metavar="DATASET", help="Find, store and print a data set's minimal class separation.")
+@click.option("--mscr", is_flag=True, help="What noise costs stored models, and whether that is more than chance.")
+@click.option("--compare", nargs=2, metavar="MODEL MODEL", help="How two stored models differ on the same samples.")
+@click.option("--claim", metavar="TEXT", help="Supported, refuted or undecided: 'loss(digits-mscr-linf) <= 1%'.")
 @click.option("--list-models-registry", is_flag=True, help="Names of the models that can be evaluated.")
 @click.option("--list-eval-settings-registry", is_flag=True, help="Names of the settings that can be evaluated.")
 @click.option("--list-parent-eval-settings-registry", is_flag=True, help="Settings that others are compared with.")
@@ -65,6 +69,29 @@ from testbed.cli import ManyCommand, run
 @click.option("--compact", is_flag=True, help="Give the space of what was deleted back to the disk.")
 @click.option("--repair", is_flag=True, help="Of --verify: take out damaged pieces, for eval.py to compute again.")
 @click.option("--dry-run", is_flag=True, help="Of --merge: report what would be done, and write nothing.")
+@click.option("--models", multiple=True, metavar="NAME...", help="Of --mscr, --claim: names or globs. [default: all]")
+@click.option(
+    "--eval-settings", multiple=True, metavar="NAME...", help="Of --compare: settings, by name or glob. [default: all]"
+)
+@click.option(
+    "--dataset", "datasets", multiple=True, metavar="NAME...", help="Of --mscr, --compare: data sets. [default: all]"
+)
+@click.option("--epsilon", type=float, help="Of --mscr: a noise level. [default: half the minimal class separation]")
+@click.option("--confidence", type=float, default=0.95, help="Of --mscr, --compare, --claim. [default: 0.95]")
+@click.option("--one-sided", is_flag=True, help="Of --mscr, --compare: one bound, accuracy at least and loss at most.")
+@click.option("--cluster-by", metavar="COLUMN", help="Of --mscr, --compare, --claim: what samples belong together by.")
+@click.option(
+    "--sample-table", type=click.Path(path_type=Path), metavar="FILE", help="Of --cluster-by: a CSV with sample_id."
+)
+@click.option("--per-class", is_flag=True, help="Of --claim: ask it of every class.")
+@click.option(
+    "--norm", multiple=True, type=click.Choice(["linf", "l2", "l1"]),
+    help="Of --separation and --mscr. [default: linf, and all that are stored]",
+)  # fmt: skip
+@click.option("--splits", multiple=True, metavar="NAME...", help="Of --separation: parts that are searched together.")
+@click.option("--exclude-conflicting", is_flag=True, help="Of --separation: leave out equals of other classes.")
+@click.option("--canonical-size", type=click.IntRange(min=1), metavar="PX", help="Of --separation: size of all images.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Of --separation: draw figures there.")
 @click.option("--source", metavar="NAME", help="Of --import-csv: name to import under. [default: the format's]")
 @click.option("--protocol", metavar="NAME", help="Of --import-csv: how they were made. [default: the format's]")
 @click.option("--eval-setting", metavar="NAME", help="Of --import-csv: what a results file of timm evaluates.")
@@ -80,6 +107,7 @@ from testbed.cli import ManyCommand, run
 @click.option(
     "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
 )
+@no_download_option
 def main(**options: Any) -> int:
     """Look into and after the database of evaluations.
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from testbed.records import MetricValue
-from testbed.results import COMPARISONS, Result
+from testbed.metrics.intervals import Side
+from testbed.records import MetricValue, Shift
+from testbed.results import COMPARISONS, Result, by_fit
 
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
@@ -16,17 +17,15 @@ HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
 
 def results_table(results: Sequence[Result]) -> str:
     """The table of all results: model, setting, n, top-1, MSCR, loss and recovery, each with its 95 % interval."""
-    rows = [HEADER, *(_row(result) for result in results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-    aligned = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
-    return "\n".join([aligned[0], "  ".join("-" * width for width in widths), *aligned[1:]])
+    return aligned_table([HEADER, *(_row(result) for result in results)], num_names=2)
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Names to the left, numbers to the right."""
-    return [
-        cell.ljust(w) if column < 2 else cell.rjust(w) for column, (cell, w) in enumerate(zip(row, widths, strict=True))
-    ]
+def aligned_table(rows: Sequence[Sequence[str]], *, num_names: int) -> str:
+    """Rows under a header, which is the first: so many columns of names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [str.ljust if column < num_names else str.rjust for column in range(len(widths))]
+    lines = ["  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in [lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -35,15 +34,20 @@ def _row(result: Result) -> tuple[str, ...]:
     seeds = "" if distinct == 1 else f" ({distinct} runs)"
     draws = "" if evaluation.num_draws == 1 else f" x {evaluation.num_draws}"
     draws += "" if distinct == 1 else f" x {distinct}"
-    cells = [_cell(result.accuracies["top1"]) if result.accuracies else evaluation.status]
-    cells += [_cell(result.comparisons[name]) if name in result.comparisons else "" for name in COMPARISONS]
+    cells = [interval_cell(result.accuracies["top1"]) if result.accuracies else evaluation.status]
+    cells += [interval_cell(result.comparisons[name]) if name in result.comparisons else "" for name in COMPARISONS]
     return (evaluation.model, evaluation.setting + seeds, f"{evaluation.n}{draws}", *cells)
 
 
-def _cell(value: MetricValue) -> str:
+def interval_cell(value: MetricValue, side: Side = "both") -> str:
+    """A number with its interval, or with the one bound that was asked for."""
     if value.value is None:
         return "undefined"
-    return f"{value.value:.2f} [{value.ci_low:.2f}, {value.ci_high:.2f}]"
+    shown = f"{value.value:.2f}"
+    if side == "both":
+        return shown if value.ci_low is None else f"{shown} [{value.ci_low:.2f}, {value.ci_high:.2f}]"
+    bound, sign = (value.ci_low, ">=") if side == "lower" else (value.ci_high, "<=")
+    return shown if bound is None else f"{shown} ({sign} {bound:.2f})"
 
 
 def report_text(results: Sequence[Result], separations: Mapping[str, Mapping[str, Any]]) -> str:
@@ -62,13 +66,12 @@ def report_text(results: Sequence[Result], separations: Mapping[str, Mapping[str
 
 
 def _more_telling(known: Result | None, other: Result, separations: Mapping[str, Mapping[str, Any]]) -> Result:
-    """Of a model's results under noise the one at a separation-based level, else the one at the highest level."""
+    """Of a model's results under noise the one that costs most; those at a separation-based level go first."""
     if known is None:
         return other
 
     def rank(result: Result) -> tuple[bool, float]:
-        shift = result.evaluation.shift
-        return result.evaluation.setting in separations, (shift.epsilon or 0.0) if shift else 0.0
+        return result.evaluation.setting in separations, result.comparisons["loss"].value or 0.0
 
     return max(known, other, key=rank)
 
@@ -79,7 +82,8 @@ def separation_words(separation: Mapping[str, Any]) -> str:
     is_whole = abs(grey_levels - round(grey_levels)) < 1e-9
     value = f"{round(grey_levels)}/255" if is_whole else f"{separation['min_distance']:.6g}"
     splits = " + ".join(separation["splits"])
-    return f"the minimal class separation {value} of all {separation['num_points']:,} samples ({splits})"
+    samples = "samples that equal none of another class" if "num_excluded" in separation else "samples"
+    return f"the minimal class separation {value} of all {separation['num_points']:,} {samples} ({splits})"
 
 
 def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
@@ -92,17 +96,33 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     evaluation, loss, shift = result.evaluation, result.comparisons["loss"], result.evaluation.shift
     if shift is None or shift.epsilon is None:
         return ""
-    level = f"within {shift.epsilon:.4f} on {evaluation.n} samples of {evaluation.dataset}"
     source = f", half of {separation_words(separation)}" if separation else " (a level of the user's choice)"
-    noise = f"under uniform {NORM_SYMBOLS[shift.norm or 'linf']} noise {level}{source}"
+    noise = f"under {_noise_words(shift)} on {evaluation.n} samples of {evaluation.dataset}{source}"
     if loss.value is None:
         return f"{evaluation.model}: what is lost {noise} is undefined, because {loss.reason}."
-    draws = sum(run.evaluation.num_draws for run in result.runs)
     return (
         f"{evaluation.model} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
-        f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {draws} draws each), "
+        f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {_draws_words(result)}), "
         f"{noise}{_worst_class(result)}; not tested: other norms and levels, corruptions, attacks, other data."
     )
+
+
+def _noise_words(shift: Shift) -> str:
+    if shift.family == "gaussian":
+        return f"Gaussian noise of standard deviation {shift.epsilon:.4f}"
+    if shift.norm == "l0":
+        return f"uniform noise on {100 * (shift.epsilon or 0):.4g} % of the values"
+    shared = ", the same offsets for all samples," if shift.family == f"uniform-{shift.norm}-shared" else ""
+    return f"uniform {NORM_SYMBOLS[shift.norm or 'linf']} noise{shared} within {shift.epsilon:.4f}"
+
+
+def _draws_words(result: Result) -> str:
+    fits = by_fit(result.runs)
+    draws = f"{sum(run.evaluation.num_draws for run in fits[0])} draws each"
+    if len(fits) == 1:
+        return draws
+    where = "with {} fitted models" if result.evaluation.test_fraction is None else "in {} re-splits of the data"
+    return f"{draws} {where.format(len(fits))}"
 
 
 def _worst_class(result: Result) -> str:

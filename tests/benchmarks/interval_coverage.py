@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
-from testbed.metrics.intervals import Interval, clustered_proportion, relative_change, weighted_proportion
+from testbed.metrics.changes import relative_change
+from testbed.metrics.intervals import Interval, clustered_proportion, weighted_proportion
 
 Array = NDArray[np.float64]
 Rates = Callable[[np.random.Generator, tuple[int, int]], Array]
@@ -171,18 +172,18 @@ def coverage(scenario: Scenario, *, repeats: int, seed: int = 0, batch: int = 50
             "width": float(np.mean(high - low)), "least width": float(np.min(high - low))}  # fmt: skip
 
 
-def main() -> None:
-    """Prints the table in percent."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def print_table(found: Iterator[Scenario], description: str | None) -> None:
+    """Prints the coverage of scenarios in percent, as the command line asks."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--repeats", type=int, default=10_000, help="experiments per scenario")
     parser.add_argument("--only", default="", help="scenarios whose name contains this")
     arguments = parser.parse_args()
-    print(f"{'scenario':92} covered too high  too low    width least")
-    for scenario in scenarios():
+    print(f"{'scenario':115} covered too high  too low    width least")
+    for scenario in found:
         if arguments.only in scenario.name:
             shown = [f"{100 * value:8.2f}" for value in coverage(scenario, repeats=arguments.repeats).values()]
-            print(f"{scenario.name:92}{' '.join(shown)}", flush=True)
+            print(f"{scenario.name:115}{' '.join(shown)}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    print_table(scenarios(), __doc__)

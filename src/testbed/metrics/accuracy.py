@@ -110,8 +110,8 @@ def balanced_accuracy(
         return _empty("balanced_accuracy")
     values = correct.mean(axis=0)
     interval = balanced_interval(values, targets, num_draws=len(correct), confidence=confidence, side=side)
-    classes = np.unique(targets)
-    value = float(np.mean([values[targets == index].mean() for index in classes]))
+    classes, part, whole = _by_class(values, targets)
+    value = (part.sum(-1) / whole.sum(-1)).mean()
     detail = {"num_classes_with_images": len(classes), "num_classes": num_classes}
     return percent("balanced_accuracy", value, interval, n=len(targets), detail=detail)
 
@@ -131,22 +131,23 @@ def per_class(
     correct = _correct(ranks, targets, 1)
     if not correct.size:
         return _empty("worst_class_accuracy")
-    values, num_draws = correct.mean(axis=0), len(correct)
-    classes, means = [], {}
-    for index in np.unique(targets):
-        own = values[targets == index]
-        interval = clustered_proportion(own, num_draws=num_draws, confidence=confidence, side=side)
-        means[int(index)] = float(own.mean())
-        single = percent("", float(own.mean()), interval, n=len(own))
+    num_draws = len(correct)
+    indices, counts, whole = _by_class(correct.sum(axis=0), targets)  # counts: equally bad classes are equal to the bit
+    found = weighted_proportion(counts / num_draws, whole, num_draws=num_draws, confidence=confidence, side=side)
+    sizes = whole.sum(-1).astype(int)
+    means = counts.sum(-1) / (num_draws * sizes)
+    classes = []
+    for index, mean, low, high, n in zip(indices, means, found.low, found.high, sizes, strict=True):
+        single = percent("", mean, Interval(low, high, ""), n=int(n))
         classes.append({"class_index": int(index), "value": single.value, "ci_low": single.ci_low,
                         "ci_high": single.ci_high, "n": single.n})  # fmt: skip
-    worst = min(means, key=means.__getitem__)
-    own = values[targets == worst]
+    worst = int(means.argmin())
     shared = 1 - (1 - confidence) / len(classes)
+    own = correct[:, targets == indices[worst]].mean(axis=0)
     interval = clustered_proportion(own, num_draws=num_draws, confidence=shared, side=side)
     interval = interval._replace(method=f"{interval.method}; Bonferroni over {len(classes)} classes")
-    detail = {"class_index": worst, "num_classes": num_classes, "classes": classes}
-    return percent("worst_class_accuracy", float(own.mean()), interval, n=len(own), detail=detail)
+    detail = {"class_index": int(indices[worst]), "num_classes": num_classes, "classes": classes}
+    return percent("worst_class_accuracy", means[worst], interval, n=len(own), detail=detail)
 
 
 def balanced_interval(
@@ -166,17 +167,23 @@ def balanced_interval(
     values, targets = np.asarray(values, np.float64), np.asarray(targets)
     classes, inverse, counts = np.unique(targets, return_inverse=True, return_counts=True)
     weights = len(targets) / (len(classes) * counts[inverse])
-    whole = interval = weighted_proportion(weights * values, weights, num_draws=num_draws, strata=targets,
-                                           confidence=confidence, side=side)  # fmt: skip
-    centre = (weights * values).mean(-1)
-    for index in range(len(classes)):
-        own = values[..., inverse == index]
-        part = clustered_proportion(own, num_draws=num_draws, confidence=confidence, side=side)
-        mean = own.mean(-1)
-        low = np.minimum(whole.low, centre - (mean - part.low) / len(classes))
-        high = np.maximum(whole.high, centre + (part.high - mean) / len(classes))
-        whole = Interval(low, high, interval.method)
-    return whole
+    whole = weighted_proportion(weights * values, weights, num_draws=num_draws, strata=targets,
+                                confidence=confidence, side=side)  # fmt: skip
+    _, part, sizes = _by_class(values, targets)
+    of_classes = weighted_proportion(part, sizes, num_draws=num_draws, confidence=confidence, side=side)
+    means = part.sum(-1) / counts
+    low = means.mean(-1) - (means - of_classes.low).max(-1) / len(classes)
+    high = means.mean(-1) + (of_classes.high - means).max(-1) / len(classes)
+    return Interval(np.minimum(whole.low, low), np.maximum(whole.high, high), whole.method)
+
+
+def _by_class(values: NDArray[Any], targets: ArrayLike) -> tuple[NDArray[Any], ...]:
+    """The classes that have images, their values in rows (..., classes, most images), and 1 where there is one."""
+    classes, inverse, counts = np.unique(targets, return_inverse=True, return_counts=True)
+    is_there = np.arange(counts.max()) < counts[:, None]
+    rows = np.zeros((*values.shape[:-1], *is_there.shape))
+    rows[..., is_there] = values[..., np.argsort(inverse, kind="stable")]
+    return classes, rows, is_there.astype(np.float64)
 
 
 def percent(

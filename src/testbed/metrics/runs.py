@@ -1,4 +1,4 @@
-"""MSCR, loss and recovery over runs that each fit a model: runs crossed with the images that all of them see."""
+"""Accuracies over runs: top-1, top-5, balanced over classes, and of the worst class; each with its interval."""
 
 from __future__ import annotations
 
@@ -7,86 +7,117 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.metrics.comparison import compare
-from testbed.metrics.intervals import Side, tails
-from testbed.records import MetricValue
+from testbed.errors import ShapeError
+from testbed.metrics.accuracy import balanced_interval, percent
+from testbed.metrics.factors import Factors, bounded, proportion
+from testbed.metrics.intervals import Array, Interval
+from testbed.records import IntArray, MetricValue
 
-Correctness = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # (n,) when clean, (draws, n) under the shift
+NO_IMAGES = "there are no images"
 
 
-def over_runs(runs: Sequence[Correctness], *, confidence: float = 0.95, side: Side = "both") -> dict[str, MetricValue]:
-    """MSCR, loss and recovery over two or more runs; ratios of the sums over runs, as published, not means of ratios.
-
-    The runs share their images, so the images' part of the uncertainty does not shrink with the number of runs, while
-    the runs' own part (Student's t over the runs) does; the half widths add as squares.
+def accuracies_of_runs(
+    ranks: Sequence[IntArray], targets: IntArray, factors: Factors, *, num_classes: int
+) -> dict[str, MetricValue]:
+    """Top-1, top-5, balanced and worst-class accuracy over runs by name, each the mean over runs, images and draws.
 
     Args:
-        runs: per run the correctness (n,) when clean and (draws, n) under the shift, of the same images.
-        confidence, side: as in `testbed.metrics.comparison`.
-    Source: ratio of means as in Siedel et al. 2022.
+        ranks: per run (draws, n) of `testbed.metrics.accuracy.target_ranks`.
+        targets: (runs, n) class indices; -1 for a class that is not among the setting's: wrong in the first two, and
+            in no class.
+        factors: what varies by chance; the draws are counted here.
+        num_classes: classes of the setting.
+    Returns: n is the number of distinct images; of the worst class, those of that class.
     """
-    singles = [compare(clean, shifted, confidence=confidence, side=side) for clean, shifted in runs]
-    return {name: _pooled(name, runs, [single[name] for single in singles], confidence, side) for name in singles[0]}
+    if targets.ndim != 2 or [rank.shape[-1] for rank in ranks] != [targets.shape[1]] * len(targets):
+        shapes = ", ".join(str(rank.shape) for rank in ranks)
+        raise ShapeError(f"Ranks have shapes {shapes}, targets {targets.shape}. Give (draws, n) per run and (runs, n).")
+    factors = factors.of(num_draws=float(np.mean([len(rank) for rank in ranks])))
+    first, fifth = (np.array([(rank < k).mean(axis=0) for rank in ranks]) for k in (1, 5))
+    nonfinite = sum(int(np.count_nonzero(rank >= num_classes)) for rank in ranks)
+    top5 = accuracy_of_runs("top5", fifth, factors)
+    if num_classes <= 5:
+        reason = f"top-5 says nothing with {num_classes} classes"
+        top5 = MetricValue(name="top5", value=None, n=top5.n, reason=reason)
+    found = [accuracy_of_runs("top1", first, factors, nonfinite=nonfinite), top5,
+             balanced_of_runs(first, targets, factors, num_classes=num_classes),
+             worst_class_of_runs(first, targets, factors, num_classes=num_classes)]  # fmt: skip
+    return {value.name: value for value in found}
 
 
-def top1_over_runs(singles: Sequence[MetricValue], *, confidence: float = 0.95, side: Side = "both") -> MetricValue:
-    """The mean of an accuracy over two or more runs on the same images, from its values in the single runs.
+def accuracy_of_runs(name: str, correct: Array, factors: Factors, **detail: int) -> MetricValue:
+    """Percent of images that are right, over runs.
 
-    Args: confidence, side: those that the single values were made with.
+    Args:
+        name: of the metric.
+        correct: (runs, n) in [0, 1], mean over draws.
+        factors: what varies by chance.
+        detail: of the metric.
     """
-    part = np.array([0.0 if single.value is None else single.value / 100 for single in singles])
-    return _combined(part, np.ones(len(part)), singles, confidence, side)
+    if not correct.size:
+        return MetricValue(name=name, value=None, n=0, reason=NO_IMAGES)
+    value, interval = proportion(correct, np.ones_like(correct), factors)
+    n = np.count_nonzero(factors.pool(np.ones_like(correct)))
+    return percent(name, float(value), interval, n=int(n), detail=detail)
 
 
-def _pooled(
-    name: str, runs: Sequence[Correctness], values: Sequence[MetricValue], confidence: float, side: Side
-) -> MetricValue:
-    part, whole = np.array([_fraction(name, clean, shifted) for clean, shifted in runs]).T
-    return _combined(part, whole, values, confidence, side) if whole.sum() else values[0]
+def balanced_of_runs(correct: Array, targets: IntArray, factors: Factors, *, num_classes: int) -> MetricValue:
+    """Mean over runs of their balanced accuracies, in percent. Args: as `accuracy_of_runs` and `accuracies_of_runs`."""
+    is_among = targets >= 0
+    if not is_among.any():
+        return MetricValue(name="balanced_accuracy", value=None, n=0, reason=NO_IMAGES)
+    weights = np.array([_class_weights(row) for row in targets])
+    value = (weights * correct).sum(-1).mean()
+    times, own = factors.pool(is_among), _pooled_targets(targets, factors)
+    images = times > 0
+    means = factors.pool(correct * is_among)[images] / times[images]
+    options = factors.pooled_options(correct)
+    del options["clusters"]  # classes are the strata
+    interval = balanced_interval(means, own[images], **options)
+    centre = np.mean([means[own[images] == index].mean() for index in np.unique(own[images])])
+    interval = Interval(interval.low + value - centre, interval.high + value - centre, interval.method)
+    residuals = weights * correct - value * is_among / is_among.sum(-1, keepdims=True)
+    interval = bounded(factors.over_runs(interval, value, residuals), 0, 1)
+    detail = {"num_classes_with_images": len(np.unique(own[images])), "num_classes": num_classes}
+    return percent("balanced_accuracy", value, interval, n=int(np.count_nonzero(images)), detail=detail)
 
 
-def _combined(
-    part: NDArray[np.float64], whole: NDArray[np.float64], values: Sequence[MetricValue], confidence: float, side: Side
-) -> MetricValue:
-    """The ratio of sums over runs, with the single runs' interval and the spread of the runs together."""
-    value, spread = 100 * float(part.sum() / whole.sum()), _run_spread(part, whole, confidence, side)
-    known = [single for single in values if single.value is not None]
-    below, above = (np.mean(widths) for widths in zip(*map(_half_widths, known), strict=True))
-    name = known[0].name
-    lowest, highest = (-100.0, np.inf) if name == "mscr" else (0.0, 100.0)
-    return MetricValue(
-        name=name,
-        value=value,
-        n=known[0].n,
-        ci_low=None if np.isnan(below) else max(lowest, value - float(np.hypot(below, spread))),
-        ci_high=None if np.isnan(above) else min(highest, value + float(np.hypot(above, spread))),
-        method=f"{known[0].method} + t over {len(part)} runs",
-        detail={"runs": [single.value for single in values]},
-    )
+def worst_class_of_runs(correct: Array, targets: IntArray, factors: Factors, *, num_classes: int) -> MetricValue:
+    """Accuracy of the class that is worst over all runs, in percent; `detail['classes']` lists all that have images.
+
+    The interval holds for all classes at once (Bonferroni), because the class was picked for being worst.
+
+    Args: as `accuracy_of_runs` and `accuracies_of_runs`.
+    """
+    classes = np.unique(targets[targets >= 0])
+    if not len(classes):
+        return MetricValue(name="worst_class_accuracy", value=None, n=0, reason=NO_IMAGES)
+    right, size = (np.bincount(targets[targets >= 0], values[targets >= 0])[classes]
+                   for values in (correct, np.ones_like(correct)))  # fmt: skip
+    means = right / size
+    worst = int(classes[np.round(means, 12).argmin()])  # the first of those that are equally bad
+    shared = factors.of(confidence=1 - (1 - factors.confidence) / len(classes))
+    is_worst = (targets == worst).astype(np.float64)
+    value, interval = proportion(correct * is_worst, is_worst, shared)
+    interval = interval._replace(method=f"{interval.method}; Bonferroni over {len(classes)} classes")
+    counts = np.bincount(_pooled_targets(targets, factors) + 1, minlength=classes.max() + 2)[1:]
+    listed = [{"class_index": int(index), "value": 100 * float(mean), "n": int(counts[index])}
+              for index, mean in zip(classes, means, strict=True)]  # fmt: skip
+    detail = {"class_index": worst, "num_classes": num_classes, "classes": listed}
+    return percent("worst_class_accuracy", float(value), interval, n=int(counts[worst]), detail=detail)
 
 
-def _half_widths(single: MetricValue) -> tuple[float, float]:
-    """From the value down and up to the bounds; NaN on a side that has none."""
-    value = np.nan if single.value is None else single.value
-    low, high = (np.nan if bound is None else bound for bound in (single.ci_low, single.ci_high))
-    return value - low, high - value
+def _class_weights(targets: IntArray) -> Array:
+    """(n,) what one image of a run adds to the run's balanced accuracy when it is right."""
+    counts = np.bincount(targets[targets >= 0])
+    weights = 1 / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    return np.where(targets >= 0, weights[targets], 0.0)
 
 
-def _fraction(name: str, clean: NDArray[np.bool_], shifted: NDArray[np.bool_]) -> tuple[float, float]:
-    """Numerator and denominator of a metric in one run."""
-    mean = shifted.mean(axis=0)
-    if name == "mscr":
-        return float((mean - clean).sum()), float(clean.sum())
-    if name == "loss":
-        return float((1 - mean)[clean].sum()), float(clean.sum())
-    return float(mean[~clean].sum()), float((~clean).sum())
-
-
-def _run_spread(part: NDArray[np.float64], whole: NDArray[np.float64], confidence: float, side: Side) -> float:
-    """Half width, in percent, of Student's interval of the linearised ratio with the runs as units."""
-    from scipy.stats import t
-
-    residuals = (part - whole * part.sum() / whole.sum()) / whole.mean()
-    below, above = tails(confidence, side)
-    quantile = t.ppf(1 - max(below, above), len(part) - 1)
-    return 100 * float(quantile * residuals.std(ddof=1) / np.sqrt(len(part)))
+def _pooled_targets(targets: IntArray, factors: Factors) -> NDArray[np.int64]:
+    """(num_samples,) the class of each distinct image; -1 for one that is in no run."""
+    if factors.samples is None:
+        return np.asarray(targets[0], np.int64)
+    pooled = np.full(factors.num_samples, -1)
+    pooled[factors.samples] = targets
+    return pooled

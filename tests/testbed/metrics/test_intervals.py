@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
+from tests.testbed.metrics.simulations import benchmark
 
 from testbed.errors import DataError, ShapeError
+from testbed.metrics.changes import relative_change
 from testbed.metrics.intervals import (
     clopper_pearson,
     clustered_proportion,
-    relative_change,
     tails,
     weighted_proportion,
     wilson,
@@ -132,6 +130,15 @@ def test_images_of_one_cluster_count_as_one() -> None:
     assert clustered_proportion(values[shuffled], clusters=clusters[shuffled])[:2] == pytest.approx(interval[:2])
 
 
+def test_without_an_event_clusters_have_the_exact_bound_of_their_number() -> None:
+    """Of unequal ones the effective number: 25 of one image and 25 of three weigh as much as 100^2 / 250 = 40."""
+    equal = clustered_proportion(np.zeros(150), num_draws=10, clusters=np.repeat(np.arange(50), 3))
+    assert equal[:2] == pytest.approx((0, clopper_pearson(0, 50).high))
+    sizes = np.repeat([1, 3], 25)
+    unequal = clustered_proportion(np.zeros(100), clusters=np.repeat(np.arange(50), sizes))
+    assert unequal.high == pytest.approx(clopper_pearson(0, 40).high)
+
+
 def test_clusters_of_one_change_nothing() -> None:
     values = ones(60, 100)
     assert clustered_proportion(values, clusters=np.arange(100))[:2] == pytest.approx(wilson(60, 100)[:2])
@@ -202,18 +209,7 @@ def test_exact_coverage_of_single_draws_is_never_below_93(n: int) -> None:
         assert binom.pmf(counts, n, rate)[covers].sum() > 0.93
 
 
-def benchmark() -> ModuleType:
-    path = ROOT / "tests/benchmarks/interval_coverage.py"
-    spec = importlib.util.spec_from_file_location("interval_coverage", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-COVERAGE = benchmark()
+COVERAGE = benchmark("interval_coverage")
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(s, id=s.name) for s in COVERAGE.quick_scenarios()])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from registry import registry
 from testbed import results
 from testbed.errors import DataError, UnknownNameError
 from testbed.store import import_logits as module
@@ -253,7 +254,7 @@ def test_a_metric_that_wants_the_model_itself_is_undefined_and_the_others_are_th
     store: Store, samples: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setting = SimpleNamespace(metrics_fn=_wants_the_model)
-    monkeypatch.setattr(results.registry, "eval_setting", lambda name: setting)
+    monkeypatch.setattr(registry, "eval_setting", lambda name: setting)
     samples.put_definitions(store)
     (found_id,) = import_logits(store, write(tmp_path / "in", arrays(samples)))
     results.store_metrics(store, found_id)

@@ -1,11 +1,11 @@
-"""Stored evaluations to numbers: metrics, comparisons with the clean parent, records and one long table."""
+"""The metrics of single evaluations, computed from what is stored and stored beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,26 +15,16 @@ from testbed.class_subset import columns_in_subset
 from testbed.errors import TestbedError, UnknownNameError
 from testbed.metrics.accuracy import balanced_accuracy, per_class, top1, top5
 from testbed.metrics.comparison import compare
-from testbed.metrics.runs import over_runs, top1_over_runs
 from testbed.records import IntArray, MetricValue
 from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
-from testbed.store.reader import Reader
 from testbed.store.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-COMPARISONS = ("mscr", "loss", "recovery")
 
 
 def correct(evaluation: Evaluation) -> NDArray[np.bool_]:
     """Whether each sample is classified right in each draw, [draws, n]."""
     is_first: NDArray[np.bool_] = evaluation.target_ranks() == 0
     return is_first
-
-
-# Computing and storing
 
 
 def store_metrics(store: Store, evaluation_id: int) -> None:
@@ -67,7 +57,7 @@ def own_metrics(evaluation: Evaluation) -> list[MetricValue]:
     """
     ranks, targets = evaluation.target_ranks(), evaluation.targets()
     found = accuracies(ranks, targets, num_classes=len(evaluation.class_names))
-    found["worst_class_accuracy"] = _with_class_names(found["worst_class_accuracy"], evaluation.class_names)
+    found = with_class_names(found, evaluation.class_names)
     if evaluation.is_stale:
         kept = {value.name: value for value in evaluation.metrics() if value.name not in found}
         return [*found.values(), *kept.values()]
@@ -89,11 +79,14 @@ def accuracies(ranks: IntArray, targets: IntArray, *, num_classes: int) -> dict[
     return {value.name: value for value in (*classified, *of_classes)}
 
 
-def _with_class_names(worst: MetricValue, names: Sequence[str]) -> MetricValue:
+def with_class_names(found: dict[str, MetricValue], names: Sequence[str]) -> dict[str, MetricValue]:
+    """The accuracies with the name of the worst class, and of every class that is listed."""
+    worst = found["worst_class_accuracy"]
     if worst.value is None:
-        return worst
+        return found
     classes = [{"class": names[row["class_index"]], **row} for row in worst.detail["classes"]]
-    return replace(worst, detail={**worst.detail, "class": names[worst.detail["class_index"]], "classes": classes})
+    detail = {**worst.detail, "class": names[worst.detail["class_index"]], "classes": classes}
+    return found | {worst.name: replace(worst, detail=detail)}
 
 
 def _setting_metrics(evaluation: Evaluation) -> list[MetricValue]:
@@ -169,130 +162,3 @@ def _mean_over_draws(
                     reason="" if np.isfinite(value) else f"the function returned {value}", detail={"source": source})
         for name, value in means.items()
     ]  # fmt: skip
-
-
-# Runs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One run of a model on a setting: the seed as it was asked for, and the clean evaluation it is compared with."""
-
-    seed: int
-    evaluation: Evaluation
-    clean: Evaluation | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """A model on a setting, over all its runs.
-
-    Args:
-        runs: one or more, in the order of their seeds.
-        accuracies: over all runs, by name; empty where a run is not complete.
-        comparisons: MSCR, loss and recovery by name; empty for a clean setting or where a run is not complete.
-    """
-
-    runs: tuple[Run, ...]
-    accuracies: Mapping[str, MetricValue]
-    comparisons: Mapping[str, MetricValue]
-
-    @property
-    def evaluation(self) -> Evaluation:
-        """The first run's evaluation, which stands for what all runs share."""
-        return self.runs[0].evaluation
-
-
-def result_of(runs: Sequence[Run]) -> Result:
-    """The runs of one model on one setting, compared with their clean parents where all are complete."""
-    if any(run.evaluation.status != "complete" for run in runs):
-        return Result(runs=tuple(runs), accuracies={}, comparisons={})
-    pairs = [(run.evaluation, run.clean) for run in runs if run.clean and run.clean.status == "complete"]
-    return Result(
-        runs=tuple(runs),
-        accuracies=accuracies_over_runs([run.evaluation for run in runs]),
-        comparisons=compare_runs(pairs) if len(pairs) == len(runs) else {},
-    )
-
-
-def accuracies_over_runs(evaluations: Sequence[Evaluation]) -> dict[str, MetricValue]:
-    """The accuracies of a model on a setting over its runs; those of a single one as they are stored.
-
-    Draws of all runs are pooled. Where each run fits a model of its own, the interval of top-1 is widened by the spread
-    of the runs.
-    """
-    distinct = list({evaluation.id: evaluation for evaluation in evaluations}.values())
-    first = distinct[0]
-    if len(distinct) == 1:
-        return {value.name: value for value in first.metrics()}
-    targets, num_classes = first.targets(), len(first.class_names)
-    ranks = [evaluation.target_ranks() for evaluation in distinct]
-    found = accuracies(np.concatenate(ranks), targets, num_classes=num_classes)
-    found["worst_class_accuracy"] = _with_class_names(found["worst_class_accuracy"], first.class_names)
-    if len({evaluation.fit_seed for evaluation in distinct}) > 1:
-        singles = [top1(rank, targets, num_classes=num_classes) for rank in ranks]
-        found["top1"] = top1_over_runs(singles)
-    return found
-
-
-def compare_runs(runs: Sequence[tuple[Evaluation, Evaluation]]) -> dict[str, MetricValue]:
-    """MSCR, loss and recovery of a model on a shifted setting over its runs, each (shifted, clean).
-
-    Runs of one fitted model differ in their noise alone: their draws are pooled. Runs that fit a model each are
-    compared run by run, and the interval is over runs.
-    """
-    distinct = list({shifted.id: (shifted, clean) for shifted, clean in runs}.values())
-    if len({clean.id for _, clean in distinct}) == 1:
-        return compare(correct(distinct[0][1])[0], np.concatenate([correct(shifted) for shifted, _ in distinct]))
-    return over_runs([(correct(clean)[0], correct(shifted)) for shifted, clean in distinct])
-
-
-# Records
-
-
-def evaluation_record(evaluation: Evaluation, *, seed: int | None = None) -> dict[str, Any]:
-    """One evaluation as a JSON-able record; `seed` as it was asked for, else the evaluation's own."""
-    return {
-        "model": evaluation.model,
-        "eval_setting": evaluation.setting,
-        "seed": max(evaluation.fit_seed, evaluation.noise_seed) if seed is None else seed,
-        "n": evaluation.n,
-        "num_draws": evaluation.num_draws,
-        "status": evaluation.status,
-        "reason": evaluation.reason or None,
-        "metrics": {value.name: _number(value) for value in evaluation.metrics()},
-    }
-
-
-def comparison_records(result: Result) -> list[dict[str, Any]]:
-    """The comparisons of a shifted setting with its clean parent as JSON-able records."""
-    evaluation, clean = result.evaluation, result.runs[0].clean
-    if clean is None:
-        return []
-    shared = {
-        "model": evaluation.model,
-        "eval_setting": evaluation.setting,
-        "clean_eval_setting": clean.setting,
-        "epsilon": evaluation.shift.epsilon if evaluation.shift else None,
-    }
-    return [{"metric": name, **shared, **_number(value)} for name, value in result.comparisons.items()]
-
-
-def results_object(results: Sequence[Result], where: str) -> dict[str, Any]:
-    """All results of a command as one JSON-able object; `where` is the database's URL or the log directory."""
-    return {
-        "evaluations": [evaluation_record(run.evaluation, seed=run.seed) for r in results for run in r.runs],
-        "comparisons": [record for result in results for record in comparison_records(result)],
-        "store": where,
-    }
-
-
-def _number(value: MetricValue) -> dict[str, Any]:
-    record = {"value": value.value, "ci_low": value.ci_low, "ci_high": value.ci_high, "method": value.method or None}
-    record |= {"n": value.n, "reason": value.reason or None}
-    return record | ({"detail": dict(value.detail)} if value.detail else {})
-
-
-def table(store: Reader, *, published: Collection[str] = ()) -> pd.DataFrame:
-    """All stored metrics as one long table, and below them the numbers that were imported from `published` sources."""
-    return store.results(published=published)

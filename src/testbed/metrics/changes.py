@@ -1,0 +1,149 @@
+"""Confidence intervals of changes: of accuracy relative to clean accuracy, and between two ratios on the same images.
+
+A change nets gains against losses. Each side gets the interval of a proportion, and their distances from the estimates
+add in squares, which keeps what is known exactly about few flips and becomes the linearised variance of the ratio for
+many. Coverage of 95 % intervals is 94 to 97 % in simulation (`tests/benchmarks/change_coverage.py`), and up to 100 %
+with fewer than about six flipped images: no sound interval excludes either sign then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from testbed.errors import ShapeError
+from testbed.metrics.intervals import Array, Interval, Side, sum_clusters, tails, weighted_proportion
+
+OTHER: dict[Side, Side] = {"both": "both", "lower": "upper", "upper": "lower"}
+
+
+def relative_change(
+    clean: ArrayLike,
+    shifted: ArrayLike,
+    *,
+    num_draws: float = 1,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
+) -> Interval:
+    """Interval of (mean(shifted) - mean(clean)) / mean(clean) over the same images; a fraction, below 0 for a loss.
+
+    Args:
+        clean: (..., n) 0 or 1, at least one 1.
+        shifted: (..., n) in [0, 1], each image's mean over its draws.
+        num_draws, clusters, confidence, side: as `testbed.metrics.intervals.clustered_proportion`.
+    Source: Zou & Donner, Statistics in Medicine 27, 2008 (recovering variances from limits).
+    """
+    clean, shifted = np.asarray(clean, np.float64), np.asarray(shifted, np.float64)
+    _check_same(clean, shifted)
+    return net_change(
+        clean * (1 - shifted), (1 - clean) * shifted, clean,
+        num_draws=num_draws, clusters=clusters, confidence=confidence, side=side,
+    )  # fmt: skip
+
+
+def net_change(
+    lost: Array,
+    gained: Array,
+    right: Array,
+    *,
+    num_draws: float = 1,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
+) -> Interval:
+    """Interval of (sum(gained) - sum(lost)) / sum(right), a fraction of at least -1.
+
+    Args:
+        lost: (..., n) how far each image was right when clean and wrong under the shift, from 0 to `right`.
+        gained: (..., n) how far it was wrong when clean and right under the shift.
+        right: (..., n) how far it was right when clean; between 0 and 1 where several runs are averaged.
+        num_draws, clusters, confidence, side: as `relative_change`.
+    Source: as `relative_change`.
+    """
+    total = right.sum(-1)
+    loss, gain = lost.sum(-1) / total, gained.sum(-1) / total
+    losses = weighted_proportion(
+        lost, right, num_draws=num_draws, clusters=clusters, confidence=confidence, side=OTHER[side]
+    )
+    # of all that is right now or was: given what was right when clean, losses and gains are of different images
+    gains = weighted_proportion(
+        gained, right + gained, num_draws=num_draws, clusters=clusters, confidence=confidence, side=side
+    )
+    with np.errstate(divide="ignore"):
+        gain_low, gain_high = (np.divide(share, 1 - share) for share in (gains.low, gains.high))
+    below, above = tails(confidence, side)
+    low = gain - loss - np.hypot(losses.high - loss, gain - gain_low) if below else np.full_like(gain, -1.0)
+    high = gain - loss + np.hypot(loss - losses.low, gain_high - gain) if above else np.full_like(gain, np.inf)
+    return Interval(np.maximum(low, -1.0)[()], high[()], "limits of loss and gain added in squares")
+
+
+def ratio_difference(
+    part: tuple[ArrayLike, ArrayLike],
+    whole: tuple[ArrayLike, ArrayLike],
+    *,
+    num_draws: float = 1,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
+) -> Interval:
+    """Interval of sum(part[0]) / sum(whole[0]) - sum(part[1]) / sum(whole[1]), both over the same images.
+
+    Images that raise the difference and images that lower it get an interval each, as gains and losses do in
+    `net_change`. It is stretched by the linearised standard deviation of the difference over what the two sides would
+    have alone, with one more whole image on either: that brings in the wholes, and images on both sides, where many
+    images differ, and nothing where few do.
+
+    Args:
+        part: twice (..., n) in [-1, 1], each image's mean over its draws.
+        whole: twice (..., n) in [0, 1], not all 0.
+        num_draws, clusters, confidence, side: as `relative_change`; a side without a bound is infinite.
+    """
+    parts, wholes = ([np.asarray(one, np.float64) for one in pair] for pair in (part, whole))
+    _check_same(*parts, *wholes)
+    unit, changes, residuals = linearised(parts, wholes)
+    up, down = np.maximum(changes, 0), np.maximum(-changes, 0)
+    size, rises, falls = np.maximum(1, np.abs(changes)), up.sum(-1), down.sum(-1)
+    ups = weighted_proportion(up, size, num_draws=num_draws, clusters=clusters, confidence=confidence, side=side)
+    downs = weighted_proportion(
+        down, size, num_draws=num_draws, clusters=clusters, confidence=confidence, side=OTHER[side]
+    )
+    one_more = np.square(sum_clusters(size, clusters).mean(-1))
+    alone = _squares(sum_clusters(up, clusters)) + _squares(sum_clusters(down, clusters))
+    stretch = np.sqrt((_squares(sum_clusters(residuals, clusters)) + one_more) / (alone + one_more))
+    size = size.sum(-1)
+    below, above = tails(confidence, side)
+    low = rises - falls - stretch * np.hypot(rises - ups.low * size, downs.high * size - falls)
+    high = rises - falls + stretch * np.hypot(ups.high * size - rises, falls - downs.low * size)
+    low, high = (
+        (low * unit if below else np.full_like(low, -np.inf)),
+        (high * unit if above else np.full_like(high, np.inf)),
+    )
+    return Interval(low[()], high[()], "limits of rises and falls added in squares")
+
+
+def linearised(parts: list[Array], wholes: list[Array]) -> tuple[Array, Array, Array]:
+    """The difference of two ratios as a sum over images.
+
+    Returns:
+        unit: (...) what one image that is right or wrong changes.
+        changes: (..., n) each image's part of the difference, in these units.
+        residuals: (..., n) the same less what its wholes take away; their variance is that of the difference.
+    """
+    totals = [whole.sum(-1)[..., None] for whole in wholes]
+    ratios = [part.sum(-1)[..., None] / total for part, total in zip(parts, totals, strict=True)]
+    unit = 1 / np.minimum(*totals)
+    changes = (parts[0] / totals[0] - parts[1] / totals[1]) / unit
+    residuals = changes - (ratios[0] * wholes[0] / totals[0] - ratios[1] * wholes[1] / totals[1]) / unit
+    return unit[..., 0], changes, residuals
+
+
+def _squares(values: Array) -> Array:
+    """Sum of squared departures from the mean."""
+    return np.asarray(np.square(values - values.mean(-1, keepdims=True)).sum(-1))
+
+
+def _check_same(*values: Array) -> None:
+    counts = [one.shape[-1] for one in values]
+    if len(set(counts)) > 1:
+        raise ShapeError(f"There are {' and '.join(map(str, counts))} images. They must be the same ones.")

@@ -1,0 +1,181 @@
+"""Two stored models on the same samples and the same noise: whether one is better than the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from testbed.errors import DataError, UnknownNameError, suggestion
+from testbed.fingerprint import fingerprint
+from testbed.metrics.intervals import Side
+from testbed.metrics.paired import Contrast, accuracy_contrast, contrast
+from testbed.metrics.permutation import holm
+from testbed.results.precision import Precision
+from testbed.results.records import number
+from testbed.results.runs import Run, outcomes_of
+from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
+from testbed.store.evaluation import Evaluation
+from testbed.store.reader import Reader
+
+# The bound that matters where one is asked for: by how much the first model is better, at least.
+SIDES: dict[str, Side] = {"accuracy": "lower", "mscr": "lower", "loss": "upper"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRow:
+    """A number of two models on a setting.
+
+    Args:
+        runs: the evaluations of the two, run by run.
+        contrast: the values, their difference (first less second), and the test.
+        holm: the p-value, corrected for the rows of the table that have one.
+    """
+
+    runs: Sequence[tuple[Run, Run]]
+    contrast: Contrast
+    holm: float | None = None
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The first model's in the first run."""
+        return self.runs[0][0].evaluation
+
+
+def compare_models(
+    store: Reader, models: tuple[str, str], precision: Precision, *, settings: Sequence[str], datasets: Sequence[str]
+) -> list[PairRow]:
+    """How two models differ in accuracy, and under a shift in MSCR and loss, on the settings that both were run on.
+
+    Args:
+        settings, datasets: names and globs; all without any.
+        precision: of the intervals.
+    Raises:
+        UnknownNameError: a model has no complete evaluation there, or they have none in common.
+        DataError: their samples, draws or seeds differ.
+    """
+    evaluations = complete_evaluations(store)
+
+    def groups(model: str) -> dict[str, Group]:
+        own = stored_groups(
+            store, evaluations,
+            lambda one: one.model == model and is_named(one.setting, settings) and is_named(one.dataset, datasets),
+        )  # fmt: skip
+        if not own:
+            hint = suggestion(model, sorted({one.model for one in evaluations}))
+            raise UnknownNameError(f"Model '{model}' has no complete evaluation there. {hint}".rstrip())
+        return _by_setting(own)
+
+    first, second = (groups(model) for model in models)
+    common = [setting for setting in first if setting in second]
+    if not common:
+        raise UnknownNameError(
+            f"No setting was evaluated with both '{models[0]}' ({', '.join(first)}) and '{models[1]}' "
+            f"({', '.join(second)}). Evaluate both on one: python eval.py --models {' '.join(models)} --eval-settings "
+            f"{next(iter(first))}"
+        )
+    rows = [row for setting in common for row in _rows(_paired(first[setting], second[setting]), precision)]
+    corrected = iter(holm([row.contrast.p_value for row in rows if row.contrast.p_value is not None]))
+    return [row if row.contrast.p_value is None else replace(row, holm=float(next(corrected))) for row in rows]
+
+
+def pair_record(row: PairRow) -> dict[str, Any]:
+    """A row as a JSON-able record."""
+    evaluation, shift, found = row.evaluation, row.evaluation.shift, row.contrast
+    return {
+        "eval_setting": evaluation.setting,
+        "epsilon": shift.epsilon if shift else None,
+        "metric": found.difference.name,
+        "models": [run.evaluation.model for run in row.runs[0]],
+        "values": list(found.values),
+        "difference": number(found.difference),
+        "p_value": found.p_value,
+        "p_value_holm": row.holm,
+        "test": found.test,
+        "num_differing": found.num_differing,
+        "n": evaluation.n,
+        "num_draws": evaluation.num_draws,
+        "seeds": [max(first.seed, second.seed) for first, second in row.runs],
+    }
+
+
+def _by_setting(groups: Iterable[Group]) -> dict[str, Group]:
+    found: dict[str, Group] = {}
+    for group in groups:
+        evaluation = group[0].evaluation
+        if evaluation.setting in found:
+            raise DataError(
+                f"'{evaluation.model}' was evaluated on '{evaluation.setting}' with several numerics (device, batch "
+                "size, precision). Put those that are to be compared into a database of their own: eval.py --db-url."
+            )
+        found[evaluation.setting] = group
+    return found
+
+
+def _paired(first: Group, second: Group) -> list[tuple[Run, Run]]:
+    """The runs of both models, seed by seed.
+
+    Raises: DataError: their seeds, draws or samples differ.
+    """
+    ours: Mapping[int, Run] = {run.seed: run for run in first}
+    theirs: Mapping[int, Run] = {run.seed: run for run in second}
+    if ours.keys() != theirs.keys():
+        ours, theirs = _spread(ours, theirs), _spread(theirs, ours)
+    a, b = first[0].evaluation, second[0].evaluation
+    who = f"'{a.model}' and '{b.model}' on '{a.setting}'"
+    if ours.keys() != theirs.keys():
+        raise DataError(
+            f"{who} have other seeds: {_listed(ours)} and {_listed(theirs)}. Evaluate both with the same: python "
+            f"eval.py --models {a.model} {b.model} --eval-settings {a.setting} --seeds {_listed({*ours, *theirs}, ' ')}"
+        )
+    pairs = [(ours[seed], theirs[seed]) for seed in sorted(ours)]
+    for one, other in pairs:
+        draws = (one.evaluation.num_draws, other.evaluation.num_draws)
+        if draws[0] != draws[1]:
+            raise DataError(
+                f"{who} have {draws[0]} and {draws[1]} draws of the noise. Evaluate both with as many: python "
+                f"eval.py --models {a.model} {b.model} --eval-settings {a.setting} --draws {max(draws)}"
+            )
+        if one.evaluation.sample_ids() != other.evaluation.sample_ids():
+            raise DataError(
+                f"{who} have other samples in seed {max(one.seed, other.seed)}. Evaluate both with the same --seeds "
+                "and --limit."
+            )
+    return pairs
+
+
+def _spread(runs: Mapping[int, Run], others: Mapping[int, Run]) -> Mapping[int, Run]:
+    """A run in which nothing is drawn at random stands beside every run of the other model."""
+    single = runs.get(0) if len(runs) == 1 else None
+    evaluation = single.evaluation if single else None
+    is_fixed = evaluation is not None and evaluation.shift is None and evaluation.num_draws == 1
+    return dict.fromkeys(others, single) if single and is_fixed else runs
+
+
+def _listed(runs: Iterable[int], separator: str = ", ") -> str:
+    return separator.join(map(str, sorted(runs)))
+
+
+def _rows(runs: list[tuple[Run, Run]], precision: Precision) -> list[PairRow]:
+    fits: dict[tuple[int, int], list[tuple[Run, Run]]] = {}
+    for pair in runs:
+        fits.setdefault((pair[0].evaluation.fit_seed, pair[1].evaluation.fit_seed), []).append(pair)
+    first, second = (
+        outcomes_of([[pair[index] for pair in fit] for fit in fits.values()], precision) for index in (0, 1)
+    )
+    key = _key(runs)
+
+    def row(name: str) -> PairRow:
+        a, b = (replace(one, factors=one.factors.of(side=precision.side(SIDES[name]))) for one in (first, second))
+        if name == "accuracy":
+            return PairRow(runs=runs, contrast=accuracy_contrast(a.shifted, b.shifted, a.factors, key=key))
+        return PairRow(runs=runs, contrast=contrast(name, a, b, key=key))
+
+    is_shifted = all(run.clean is not None for pair in runs for run in pair)
+    return [row(name) for name in (("accuracy", "mscr", "loss") if is_shifted else ("accuracy",))]
+
+
+def _key(runs: Iterable[tuple[Run, Run]]) -> int:
+    """Of the random sign patterns: the same for the same evaluations, in any store."""
+    marks = [[run.evaluation.fingerprint for run in pair] for pair in runs]
+    return int(fingerprint(marks)[:16], 16)

@@ -1,0 +1,126 @@
+"""The runs of a model on a setting: what they share, and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.metrics.comparison import NETTED, Outcomes, change
+from testbed.metrics.published import mscr_over_runs
+from testbed.metrics.runs import accuracies_of_runs
+from testbed.records import MetricValue
+from testbed.results.own import accuracies, correct, with_class_names
+from testbed.results.precision import Precision
+from testbed.store.evaluation import Evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of a model on a setting: the seed as it was asked for, and the clean evaluation it is compared with."""
+
+    seed: int
+    evaluation: Evaluation
+    clean: Evaluation | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A model on a setting, over all its runs.
+
+    Args:
+        runs: one or more, in the order of their seeds.
+        accuracies: over all runs, by name; empty where a run is not complete.
+        comparisons: MSCR, loss and recovery by name, and over runs that fit a model each MSCR with the published
+            intervals; empty for a clean setting or where a run is not complete.
+    """
+
+    runs: tuple[Run, ...]
+    accuracies: Mapping[str, MetricValue]
+    comparisons: Mapping[str, MetricValue]
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The first run's evaluation, which stands for what all runs share."""
+        return self.runs[0].evaluation
+
+
+def result_of(runs: Sequence[Run]) -> Result:
+    """The runs of one model on one setting, compared with their clean parents where all are complete."""
+    if any(run.evaluation.status != "complete" for run in runs):
+        return Result(runs=tuple(runs), accuracies={}, comparisons={})
+    pairs = [(run.evaluation, run.clean) for run in runs if run.clean and run.clean.status == "complete"]
+    return Result(
+        runs=tuple(runs),
+        accuracies=accuracies_over_runs([run.evaluation for run in runs]),
+        comparisons=compare_runs(pairs) if len(pairs) == len(runs) else {},
+    )
+
+
+def accuracies_over_runs(evaluations: Sequence[Evaluation]) -> dict[str, MetricValue]:
+    """The accuracies of a model on a setting over its runs; those of a single one as they are stored.
+
+    Runs of one fitted model differ in their noise alone: their draws are pooled. Runs that fit a model each are random
+    models, whose spread is in the interval.
+    """
+    fits = by_fit([Run(seed=0, evaluation=evaluation, clean=None) for evaluation in evaluations])
+    first = fits[0][0].evaluation
+    if len(fits) == len(fits[0]) == 1:
+        return {value.name: value for value in first.metrics()}
+    ranks, num_classes = [_ranks(fit) for fit in fits], len(first.class_names)
+    if len(fits) == 1:
+        found = accuracies(ranks[0], first.targets(), num_classes=num_classes)
+    else:
+        targets = np.array([fit[0].evaluation.targets() for fit in fits])
+        factors = Precision().factors([fit[0].evaluation for fit in fits])
+        found = accuracies_of_runs(ranks, targets, factors, num_classes=num_classes)
+    return with_class_names(found, first.class_names)
+
+
+def compare_runs(runs: Sequence[tuple[Evaluation, Evaluation]]) -> dict[str, MetricValue]:
+    """MSCR, loss and recovery of a model on a shifted setting over its runs, each (shifted, clean).
+
+    As in `accuracies_over_runs`, draws are pooled and fitted models are random. Over several of these, MSCR also comes
+    with the published intervals.
+    """
+    fits = by_fit([Run(seed=0, evaluation=shifted, clean=clean) for shifted, clean in runs])
+    found = outcomes_of(fits, Precision())
+    return {name: change(name, found) for name in NETTED} | published_intervals(found)
+
+
+def outcomes_of(fits: Sequence[Sequence[Run]], precision: Precision) -> Outcomes:
+    """Which images are right, clean and shifted, with each fitted model; a run without a clean parent is its own.
+
+    Args:
+        fits: the runs of each fitted model, whose draws are pooled.
+        precision: of the intervals.
+    Raises: DataError: a sample is in no cluster. StoreError: an evaluation is not stored as a whole.
+    """
+    pairs = [
+        (correct(fit[0].clean or fit[0].evaluation)[0], np.concatenate([correct(run.evaluation) for run in fit]))
+        for fit in fits
+    ]
+    return Outcomes.of_runs(pairs, precision.factors([fit[0].evaluation for fit in fits]))
+
+
+def published_intervals(outcomes: Outcomes) -> dict[str, MetricValue]:
+    """MSCR with the intervals of the papers, by name, where there are several runs that fit a model."""
+    if len(outcomes.clean) == 1:
+        return {}
+    found = mscr_over_runs(100 * outcomes.clean.mean(-1), 100 * outcomes.shifted.mean(-1))
+    del found["mscr"]  # ours knows the images, too
+    return found
+
+
+def by_fit(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs of distinct evaluations of a model on a setting, in groups that share the model that was fitted."""
+    fits: dict[int, list[Run]] = {}
+    for run in {run.evaluation.id: run for run in runs}.values():
+        fits.setdefault(run.evaluation.fit_seed, []).append(run)
+    return list(fits.values())
+
+
+def _ranks(fit: Sequence[Run]) -> NDArray[np.int32]:
+    return np.concatenate([run.evaluation.target_ranks() for run in fit])

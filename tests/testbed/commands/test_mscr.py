@@ -1,0 +1,111 @@
+"""`db.py --mscr` and `--compare`: what is printed, and what is refused with the command that helps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import Command
+from tests.laboratory import lab
+
+from testbed.commands.compare import compare
+from testbed.commands.mscr import mscr
+from testbed.errors import DataError, UnknownNameError
+
+__all__ = ["lab"]
+
+CLEAN = np.array([1, 1, 1, 1, 1, 1, 0, 0], bool)
+LOST = np.array([[1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]], bool)
+
+
+@pytest.fixture
+def options(lab: Any) -> dict[str, Any]:
+    """The options of db.py for a store with two models."""
+    lab.pair("net-a", CLEAN, LOST)
+    lab.pair("net-b", CLEAN, np.roll(LOST, 1))
+    given = dict.fromkeys(("logdir", "epsilon", "cluster_by", "sample_table", "one_sided", "as_json"))
+    return {**given, "db_url": lab.url, "confidence": 0.95, "models": (), "datasets": (), "norm": (),
+            "eval_settings": (), "compare": ("net-a", "net-b")}  # fmt: skip
+
+
+def test_table_has_a_row_per_model_and_says_where_the_level_comes_from(options: Any, capsys: Any) -> None:
+    assert mscr(options) is None
+    out = capsys.readouterr().out
+    rows = [line for line in out.splitlines() if line.startswith("net-a  ")]
+    assert "8 x 2" in rows[0]
+    assert "-58.33 [" in rows[0]  # (2.5 - 6) / 6
+    assert "'odd' 25.00 [" in rows[1]
+    assert "-43.75 [" in rows[1]
+    assert "Bonferroni over 2" in out
+    assert "epsilon is half of the minimal class separation 51/255" in out
+
+
+def test_json_has_every_number_with_its_interval(options: Any, capsys: Any) -> None:
+    mscr({**options, "as_json": True, "models": ("net-a",)})
+    found = json.loads(capsys.readouterr().out)
+    (record,) = found["results"]
+    assert (record["norm"], record["epsilon"], record["separation"]["min_distance"]) == ("linf", 0.1, 0.2)
+    assert list(record["metrics"]) == [
+        "clean_accuracy", "robust_accuracy", "worst_class_accuracy", "mscr", "loss", "recovery",
+    ]  # fmt: skip
+    for number in record["metrics"].values():
+        assert number["ci_low"] < number["value"] < number["ci_high"] or number["value"] in (0, 100)
+    assert found["correction"] == {"of": "accuracy_change", "method": "Bonferroni", "num_intervals": 1}
+
+
+def test_one_bound_is_shown_as_one(options: Any, capsys: Any) -> None:
+    mscr({**options, "one_sided": True})
+    out = capsys.readouterr().out
+    assert "58.33 (<= " in out
+    assert "-58.33 (>= " in out
+    assert "95 % one-sided bounds" in out
+
+
+def test_level_that_is_not_stored_is_refused_with_the_command_that_fills_it(options: Any) -> None:
+    with pytest.raises(UnknownNameError) as refused:
+        mscr({**options, "epsilon": 0.07})
+    command = "python eval.py --models net-a net-b --eval-settings toy-noise-linf-0.07 --db-url "
+    assert command + options["db_url"] in str(refused.value)
+    with pytest.raises(UnknownNameError, match=r"--models net-z --eval-settings DATASET-mscr-linf"):
+        mscr({**options, "models": ("net-z",)})
+
+
+def test_what_is_stored_is_answered_beside_what_is_not(options: Any, lab: Any, capsys: Any) -> None:
+    lab.pair("net-a", CLEAN, LOST, setting="toy-noise-linf-0.05")
+    assert mscr({**options, "epsilon": 0.05}) == 1
+    captured = capsys.readouterr()
+    assert "net-a" in captured.out
+    assert "Not stored: net-b on toy-noise-linf-0.05. Run: python eval.py --models net-b" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [("cluster_by", "--sample-table FILE"), ("sample_table", "--cluster-by")]
+)
+def test_clusters_need_a_table_and_a_column(options: Any, given: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        mscr({**options, given: Path("patients.csv")})
+
+
+def test_two_models_are_compared_setting_by_setting(options: Any, capsys: Any) -> None:
+    compare(options)
+    out = capsys.readouterr().out
+    assert [line.split()[:2] for line in out.splitlines()[2:6]] == [
+        ["toy", "accuracy"], ["toy-mscr-linf", "accuracy"], ["toy-mscr-linf", "MSCR"], ["toy-mscr-linf", "loss"],
+    ]  # fmt: skip
+    assert "McNemar, exact" in out
+    assert "net-a less net-b" in out
+    compare({**options, "as_json": True, "one_sided": True, "eval_settings": ("toy",)})
+    (record,) = json.loads(capsys.readouterr().out)["results"]
+    assert (record["p_value"], record["num_differing"], record["difference"]["ci_high"]) == (1.0, 0, None)
+
+
+def test_commands_are_options_of_db(command: Command, lab: Any, options: Any) -> None:
+    done = command("db.py", "--mscr", "--compare", "net-a", "net-b", "--db-url", options["db_url"], "--confidence", 0.9)
+    assert done.code == 0, done.err
+    assert "90 % intervals" in done.out
+    assert "sign flip of images" in done.out
+    refused = command("db.py", "--mscr", "--epsilon", 0.07, "--db-url", options["db_url"])
+    assert (refused.code, refused.err.count("eval.py")) == (2, 1)
