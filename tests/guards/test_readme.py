@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 SCRIPTS = ("eval", "db", "train")
+FIGURES = tuple(f"plotting.{path.stem}" for path in (ROOT / "plotting").glob("*.py") if "@figure" in path.read_text())
 
 
 def _command(script: str) -> click.Command:
@@ -33,16 +33,33 @@ def options_table(script: str) -> str:
     return "\n".join([f"`{script}.py`", "", "| option | what |", "|---|---|", *rows])
 
 
-def _code_lines() -> list[str]:
-    blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
-    return [part.strip() for block in blocks for line in block.splitlines() for part in line.split("&&")]
+def _command_lines() -> list[str]:
+    """The README's calls of our scripts, each behind the variables that its block sets before it."""
+    found = []
+    for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL):
+        lines = [part.strip() for line in block.splitlines() for part in line.split("&&")]
+        variables = "; ".join(line for line in lines if re.match(r"[A-Z]+=", line))
+        found += [f"{variables}; {line}".removeprefix("; ") for line in lines if re.match(r"python \S+\.py", line)]
+    return found
 
 
-@pytest.mark.parametrize("line", [line for line in _code_lines() if "eval.py" in line or ".py " in line])
+def _arguments(line: str) -> list[str]:
+    """What a line hands to `python`, after the shell has had its way with it."""
+    script = f'python() {{ printf "%s\\0" "$@"; }}; {line}'
+    done = subprocess.run(["bash", "-fc", script], capture_output=True, check=True)
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@pytest.mark.parametrize("line", _command_lines())
 def test_every_command_of_the_readme_parses(line: str) -> None:
-    script, *arguments = shlex.split(line.removeprefix("python "))
-    context = _command(script.removesuffix(".py")).make_context(script, list(arguments), resilient_parsing=False)
-    assert context.params
+    script, *arguments = _arguments(line)
+    command = _command(script.removesuffix(".py").replace("/", "."))
+    assert command.make_context(script, arguments, resilient_parsing=False).params
+
+
+def test_there_are_commands_of_every_script_in_the_readme() -> None:
+    called = {_arguments(line)[0].removesuffix(".py").replace("/", ".") for line in _command_lines()}
+    assert called >= {*SCRIPTS, *FIGURES}
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -52,7 +69,7 @@ def test_every_option_has_help_and_stands_in_the_readme(script: str) -> None:
 
 
 def test_every_option_that_the_readme_names_exists() -> None:
-    known = {name for script in SCRIPTS for name in _options(script)}
+    known = {name for script in (*SCRIPTS, *FIGURES) for name in _options(script)}
     text = re.sub(r"```bash.*?```", "", README, flags=re.DOTALL)
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= known
 

@@ -1,0 +1,190 @@
+"""How figures look, and how they are written: PDF, PNG and the numbers behind them, the same bytes every time."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.errors import DataError, TestbedError
+from testbed.paths import replacing
+from testbed.tables import write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+COLUMN, PAGE = 3.4, 7.0  # inches: one column of a page, and both
+FONT_SIZE = 7.0  # points, readable at that width
+SMALL = 6.0
+GAP = 1.2  # letters between the columns of a legend
+MAX_TICKS = 8
+DODGE = 7.0  # points from the first to the last of the models that stand beside each other
+
+# Okabe & Ito, Color Universal Design, 2008; without their yellow, which white paper swallows. Seven colours and eight
+# shapes that advance together tell 56 models apart, neighbours by both.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+GREY = "#7F7F7F"
+
+_RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": FONT_SIZE,
+    "axes.titlesize": FONT_SIZE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 4.0,
+    "lines.markeredgewidth": 0.4,
+    "legend.handlelength": 1.4,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL,
+    "mathtext.default": "regular",
+    "pdf.fonttype": 42,  # text stays text: found, copied, and accepted by journals
+    "savefig.dpi": 300,
+}
+# Nothing of the moment, the program or its version goes into a file.
+_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+
+
+@contextmanager
+def new_figure(*, width: float = COLUMN, height: float) -> Iterator[Figure]:
+    """An empty figure in the house style, whatever the user's own settings are; draw and `save` it in the block.
+
+    Args:
+        width, height: inches, without legend and caption: these make the figure higher.
+    Raises: TestbedError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise TestbedError("Figures need matplotlib: pip install matplotlib") from error
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Colour and marker by name, as keyword arguments of matplotlib's `plot` and `errorbar`."""
+    return {
+        name: {"color": color, "marker": marker, "markeredgecolor": "white"}
+        for name, color, marker in zip(names, cycle(PALETTE), cycle(MARKERS), strict=False)
+    }
+
+
+def bars(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """Distances from `value` down to `ci_low` and up to `ci_high`, [2, rows]; NaN where there is no interval."""
+    value, low, high = (rows[name].to_numpy(np.float64) for name in ("value", "ci_low", "ci_high"))
+    return np.array([value - low, high - value])
+
+
+def draw_curves(axes: Axes, table: pd.DataFrame, x: str, labels: Mapping[str, str]) -> None:
+    """Draws a curve with intervals for every model; they stand a little beside each other, so that none hides another.
+
+    Args:
+        table: a row per model and point, with the columns `model`, `x`, `value`, `ci_low` and `ci_high`.
+        x: name of the column to draw over.
+        labels: names for the legend by model, in the order of the curves.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    steps = np.linspace(-0.5, 0.5, len(labels)) * min(DODGE, 2.0 * (len(labels) - 1))
+    for step, (model, look) in zip(steps, looks(list(labels)).items(), strict=True):
+        rows = table[table["model"] == model]
+        drawn = axes.errorbar(rows[x], rows["value"], yerr=bars(rows), label=labels[model], elinewidth=0.7, **look)
+        beside = axes.transData + ScaledTranslation(step / 72, 0, axes.figure.dpi_scale_trans)
+        for artist in drawn.get_children():
+            artist.set_transform(beside)
+
+
+def mark_separation(axes: Axes, epsilon_min: float | None) -> None:
+    """Marks half the minimal class separation on the axis of noise levels, if it is known."""
+    if epsilon_min is None:
+        return
+    axes.axvline(epsilon_min, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
+    axes.annotate(
+        "ε$_{min}$", (epsilon_min, 1), xycoords=("data", "axes fraction"), xytext=(2, 0), textcoords="offset points",
+        color=GREY, va="top",
+    )  # fmt: skip
+
+
+def log_counts(axes: Axes, label: str, counts: Iterable[int]) -> None:
+    """Makes the x axis logarithmic, for `counts` such as draws or runs; each is named, or round ones of many."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    named = sorted(set(counts))
+    if len(named) > MAX_TICKS:
+        named = [digit * 10**power for power in range(6) for digit in (1, 2, 5)]
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(named))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(label)
+
+
+def add_legend(figure: Figure) -> None:
+    """Puts the labels of the first axes above them, in as many columns as fit; the figure grows by as much."""
+
+    def legend(columns: int) -> Legend:
+        return figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=columns,
+                             borderaxespad=0.1, columnspacing=GAP)  # fmt: skip
+
+    single = legend(1)
+    gap, width = GAP * SMALL / 72, single.get_window_extent().width / figure.dpi
+    columns = int((figure.get_figwidth() + gap) / (width + gap))
+    single.remove()
+    _grow(figure, legend(max(1, min(columns, len(single.get_texts())))).get_window_extent().height / figure.dpi)
+
+
+def save(figure: Figure, table: pd.DataFrame, path: Path, *, caption: str) -> list[Path]:
+    """Writes `path` with the endings .pdf, .png and .csv, and returns the three.
+
+    Args:
+        figure: of `new_figure`.
+        table: the numbers that the figure shows.
+        path: without an ending; folders are made, files of that name replaced.
+        caption: what is shown, with n and the kind of interval; it is set under the figure.
+    Raises: DataError: a file cannot be written.
+    """
+    _add_caption(figure, caption)
+    written = [path.with_name(f"{path.name}.{ending}") for ending in (*_METADATA, "csv")]
+    write_table(table, written[-1], override=True)
+    for target, (ending, metadata) in zip(written, _METADATA.items(), strict=False):
+        try:
+            with replacing(target) as part:
+                figure.savefig(part, format=ending, metadata=metadata)
+        except OSError as error:
+            raise DataError(f"{target} cannot be written: {error.strerror}. Give another --out.") from error
+    return written
+
+
+def _add_caption(figure: Figure, caption: str) -> None:
+    # letters of DejaVu Sans are 0.53 of their size wide on average
+    lines = textwrap.wrap(caption, int((figure.get_figwidth() - 0.08) * 72 / (0.53 * SMALL)))
+    height = (len(lines) * 1.3 + 0.7) * SMALL / 72
+    _grow(figure, height)
+    share = height / figure.get_figheight()
+    figure.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
+    inset = 0.04 / figure.get_figwidth()
+    figure.text(inset, share - 0.5 * SMALL / 72 / figure.get_figheight(), "\n".join(lines), va="top", fontsize=SMALL,
+                linespacing=1.3)  # fmt: skip
+
+
+def _grow(figure: Figure, inches: float) -> None:
+    figure.set_figheight(figure.get_figheight() + inches)
