@@ -20,7 +20,8 @@ from testbed.run_split import RunSplit
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
-LEVELS = {"toy-mscr-linf": ("mscr", 0.1), "toy-noise-linf-0.05": ("noise", 0.05), "toy-mscr-l2": ("mscr", 0.7)}
+LEVELS = {"toy-mscr-linf": ("mscr", 0.1), "toy-noise-linf-0.05": ("noise", 0.05), "toy-mscr-l2": ("mscr", 0.7),
+          "toy-mscr-linf-shared": ("mscr", 0.1)}  # fmt: skip
 
 
 @dataclass
@@ -64,7 +65,8 @@ class Lab:
         if setting in LEVELS:
             kind, epsilon = LEVELS[setting]
             norm: Any = "l2" if "l2" in setting else "linf"
-            shift = Shift(family=f"uniform-{norm}", name=kind, norm=norm, epsilon=epsilon, clean_eval_setting="toy")
+            family = f"uniform-{norm}{'-shared' if setting.endswith('-shared') else ''}"
+            shift = Shift(family=family, name=kind, norm=norm, epsilon=epsilon, clean_eval_setting="toy")
             if kind == "mscr":
                 spec["separation"] = {"splits": ["test"], "num_points": 8, "min_distance": 2 * epsilon, "pair": [0, 1]}
         if self.test_fraction is not None:

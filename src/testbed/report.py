@@ -9,9 +9,11 @@ from typing import Any
 from testbed.metrics.intervals import Side
 from testbed.records import MetricValue, Shift
 from testbed.results import COMPARISONS, Result, by_fit
+from testbed.results.runs import has_shared_draws
 
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
+SHARED_DRAWS = "all samples share the noise of a draw, so the intervals are about these draws alone"
 HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
 
 
@@ -103,7 +105,8 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     return (
         f"{evaluation.model} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
         f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {_draws_words(result)}), "
-        f"{noise}{_worst_class(result)}; not tested: other norms and levels, corruptions, attacks, other data."
+        f"{noise}{_worst_class(result)}{_shared(result)}; not tested: other norms and levels, corruptions, attacks, "
+        "other data."
     )
 
 
@@ -123,6 +126,10 @@ def _draws_words(result: Result) -> str:
         return draws
     where = "with {} fitted models" if result.evaluation.test_fraction is None else "in {} re-splits of the data"
     return f"{draws} {where.format(len(fits))}"
+
+
+def _shared(result: Result) -> str:
+    return f"; {SHARED_DRAWS}" if has_shared_draws(result.runs) else ""
 
 
 def _worst_class(result: Result) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from testbed.commands.action import Options, print_json, reading
 from testbed.commands.precision import precision_of, precision_words
-from testbed.report import WIDTH, aligned_table, interval_cell
+from testbed.report import SHARED_DRAWS, WIDTH, aligned_table, interval_cell
 
 if TYPE_CHECKING:
     from testbed.results import Precision
@@ -36,6 +36,7 @@ def compare(options: Options) -> None:
 
 def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision) -> str:
     from testbed.results.pairs import SIDES
+    from testbed.results.runs import has_shared_draws
 
     table = [["setting", "metric", "n", *models, "difference", "differ on", "p", "p (Holm)", "test"]]
     for row in rows:
@@ -52,6 +53,8 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
         f"{precision_words(precision).capitalize()}, each for itself. n is samples x draws (x runs).",
         f"p: chance of such a difference if the models were alike{side}; Holm: corrected for the rows of this table.",
     ]
+    shared = dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws([pair[0] for pair in row.runs]))
+    notes += [f"{setting}: {SHARED_DRAWS}." for setting in shared]
     return "\n".join([aligned_table(table, num_names=2), "", *(fill(note, WIDTH) for note in notes)])
 
 

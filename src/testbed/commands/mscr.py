@@ -12,7 +12,7 @@ from testbed.commands.action import Options, print_json, reading
 from testbed.commands.precision import precision_of, precision_words
 from testbed.errors import UnknownNameError
 from testbed.records import NORMS, MetricValue
-from testbed.report import NORM_SYMBOLS, WIDTH, aligned_table, interval_cell, separation_words
+from testbed.report import NORM_SYMBOLS, SHARED_DRAWS, WIDTH, aligned_table, interval_cell, separation_words
 
 if TYPE_CHECKING:
     from testbed.results import Precision
@@ -39,9 +39,13 @@ def mscr(options: Options) -> int | None:
         found = answers(store, levels)
         rows = mscr_rows(found.groups, precision)
         separations = {setting.name: setting.spec.get("separation") for setting in store.list_settings()}
-        undefined = [one for one in undefined_levels(store) if levels.is_of(one["dataset"], one["norm"])]
+        answered = {(row.evaluation.dataset, row.evaluation.shift.norm) for row in rows if row.evaluation.shift}
+        undefined = [
+            one for one in undefined_levels(store)
+            if levels.is_of(one["dataset"], one["norm"]) and (one["dataset"], one["norm"]) not in answered
+        ]  # fmt: skip
     missing = [
-        f"Not stored: {', '.join(models)} on {setting}. Run: {fill_command(options, models, setting)}"
+        f"Not stored: {', '.join(models)} on {setting}. Run: {fill_command(options, models, setting, found.seeds)}"
         for setting, models in found.missing.items()
     ]
     if not rows and not undefined:
@@ -56,12 +60,13 @@ def mscr(options: Options) -> int | None:
     return EXIT_SOME_FAILED if missing else None
 
 
-def fill_command(options: Options, models: Iterable[str], setting: str) -> str:
+def fill_command(options: Options, models: Iterable[str], setting: str, seeds: Sequence[int] = ()) -> str:
     """The command line that evaluates models on a setting into the store that was asked."""
     store = ["--db"] if not options["db_url"] else ["--db-url", str(options["db_url"])]
     store = ["--logdir", str(options["logdir"])] if options["logdir"] else store
-    names = ["--models", *models, "--eval-settings", setting]
-    return shlex.join(["python", "eval.py", *names, *store])
+    names = ["--models", *dict.fromkeys(models), "--eval-settings", setting]
+    runs = ["--seeds", *map(str, seeds)] if set(seeds) - {0} else []
+    return shlex.join(["python", "eval.py", *names, *runs, *store])
 
 
 def _nothing(options: Options) -> str:
@@ -133,10 +138,17 @@ def _notes(
     rows: Sequence[MscrRow], separations: Mapping[str, Mapping[str, Any] | None], precision: Precision
 ) -> Iterable[str]:
     """What the numbers mean, and where each level comes from."""
+    from testbed.results.runs import has_shared_draws
+
     if not rows:
         return
     yield f"n is samples x draws (x runs). {precision_words(precision).capitalize()}."
     kind = "bounds" if precision.is_one_sided else "intervals"
+    if any(row.num_fits > 1 for row in rows):
+        yield (
+            "Where several runs fit a model each, intervals are over the runs (Student's t; re-splits after Nadeau and "
+            "Bengio), and the published interval is 1.96 standard deviations over the root of their number."
+        )
     yield (
         f"real?: the {kind} of robust - clean hold together with {100 * precision.confidence:g} % (Bonferroni over "
         f"{len(rows)}); 'loss' and 'gain' exclude 0."
@@ -145,6 +157,8 @@ def _notes(
         separation = separations.get(setting)
         source = f"half of {separation_words(separation)}" if separation else "a level of the user's choice"
         yield f"{setting}: epsilon is {source}."
+    for setting in dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws(row.runs)):
+        yield f"{setting}: {SHARED_DRAWS}."
     for row in rows:
         reasons = {value.reason for value in row.metrics.values() if value.value is None}
         for reason in sorted(reasons):

@@ -174,7 +174,7 @@ def _draw(found: StoredSeparation, searched: Searched, out: Path) -> list[Path]:
     symbol, unit = NORM_SYMBOLS[found.norm], "pixels in [0, 1]" if searched.is_pixels else "units of the data"
     caption = (
         f"{_title(found, searched)}: distance of every sample from the nearest one of another class. The smallest is "
-        f"{_distance(found, searched)}, of which ε_min is half. All samples were searched, so there is no interval."
+        f"{_distance(found, searched)}, of which ε$_{{min}}$ is half. All samples are searched: no interval."
     )
     name = "-".join(["separation", searched.dataset.name.replace("/", "-"), *searched.splits, found.norm])
     without = "-without-conflicting" if found.detail["num_excluded"] else ""

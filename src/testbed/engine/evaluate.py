@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from testbed.cli import EXIT_INTERRUPTED
 from testbed.engine.driver import Driver
@@ -46,8 +46,11 @@ def run_evaluations(planned: Planned, store: Store, place: Place, *, progress: P
     configs = worker_configs(planned.preparation, place)
     engine: Engine = InlineEngine(configs) if place.devices.is_inline else ProcessEngine(configs)
 
+    named = _by_name(planned.preparation.evaluations)
+
     def complete(ready: Ready, evaluation_id: int) -> None:
         store_metrics(store, evaluation_id)
+        _store_comparison(ready, named, store)  # at once: an interrupted run leaves nothing uncompared
         seed = max(ready.key.fit_seed, ready.key.noise_seed)
         progress.note(f"done: {ready.pairing.model.name} on {ready.setting.name}" + (f", seed {seed}" if seed else ""))
 
@@ -57,7 +60,8 @@ def run_evaluations(planned: Planned, store: Store, place: Place, *, progress: P
         _complete_stored(planned, store, run_id)
         if planned.pending:
             driver.run(unknown_models(planned.pending, store))
-        _store_comparisons(planned.preparation.evaluations, store)
+        for ready in planned.preparation.evaluations:
+            _store_comparison(ready, named, store)
         status = 1 if driver.failed else 0
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
@@ -135,15 +139,18 @@ def unknown_models(pending: Sequence[Pending], store: Store) -> list[Ready]:
     return [ready for (mark, _), ready in firsts.items() if store.model_facts(mark) in (None, NOTHING_KNOWN)]
 
 
-def _store_comparisons(evaluations: Sequence[Ready], store: Store) -> None:
-    """Compares every complete evaluation with its clean parent, where that has not been done."""
-    by_name = {(r.pairing.model.name, r.pairing.setting.name, r.pairing.seed): r for r in evaluations}
-    for ready in evaluations:
-        pairing = ready.pairing
-        parent = by_name.get((pairing.model.name, pairing.clean or "", pairing.seed))
-        clean, shifted = parent and _stored(parent, store), _stored(ready, store)
-        if shifted and clean and shifted.status == clean.status == "complete" and clean.id not in shifted.comparisons():
-            store_comparison(store, shifted, clean)
+def _by_name(evaluations: Sequence[Ready]) -> dict[tuple[str, str, int], Ready]:
+    """The evaluations by model, setting and seed as it was asked for."""
+    return {(r.pairing.model.name, r.pairing.setting.name, r.pairing.seed): r for r in evaluations}
+
+
+def _store_comparison(ready: Ready, named: Mapping[tuple[str, str, int], Ready], store: Store) -> None:
+    """Compares an evaluation with its clean parent, where both are complete and that has not been done."""
+    pairing = ready.pairing
+    parent = named.get((pairing.model.name, pairing.clean or "", pairing.seed))
+    clean, shifted = parent and _stored(parent, store), parent and _stored(ready, store)
+    if shifted and clean and shifted.status == clean.status == "complete" and clean.id not in shifted.comparisons():
+        store_comparison(store, shifted, clean)
 
 
 def worker_configs(preparation: Preparation, place: Place) -> list[WorkerConfig]:

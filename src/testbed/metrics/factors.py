@@ -17,10 +17,6 @@ from testbed.errors import ShapeError
 from testbed.metrics.intervals import Array, Interval, Side, sum_clusters, tails, weighted_proportion
 from testbed.records import IntArray
 
-# Of the variance within crossed runs. All of it would be right on average, but the spread of two or three runs is often
-# small by chance: then 92 % are covered; with none of it taken off, 99 %.
-_OWN_SHARE = 3 / 4
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Factors:
@@ -103,7 +99,7 @@ class Factors:
         """What images put into the variance of the runs' mean; less what is common to runs that see the same images."""
         runs = residuals.shape[-2]
         if self.samples is None:
-            return _OWN_SHARE * _within_runs(sum_clusters(residuals, self.clusters))
+            return _own_share(runs) * _within_runs(sum_clusters(residuals, self.clusters))
         share = self.times(residuals) / runs
         return np.asarray(np.square(share * sum_clusters(self.pool(residuals), self.clusters)).sum(-1))
 
@@ -131,6 +127,15 @@ def ratio_residuals(part: Array, whole: Array, value: Array) -> Array:
 def bounded(interval: Interval, lowest: float, highest: float) -> Interval:
     """The interval where the number can be."""
     return interval._replace(low=np.maximum(interval.low, lowest), high=np.minimum(interval.high, highest))
+
+
+def _own_share(runs: int) -> float:
+    """How much of the variance within crossed runs is taken off.
+
+    All of it would be right on average, but the spread of few runs is often small by chance: then 92 % are covered, and
+    with none of it taken off 99 %. Of two runs nothing is.
+    """
+    return 3 / 4 if runs > 2 else 0.0
 
 
 def _within_runs(residuals: Array) -> Array:

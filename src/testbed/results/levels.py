@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from testbed.errors import DataError
 from testbed.records import NORMS, Norm
-from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
+from testbed.results.stored import Group, complete_evaluations, is_named, seed_of, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 
@@ -67,10 +67,12 @@ class Answers:
     Args:
         groups: the runs of each model on each setting, compared with clean ones.
         missing: by setting, the models that must be evaluated on it first.
+        seeds: of all runs of these models and data sets that are stored.
     """
 
     groups: Sequence[Group]
     missing: dict[str, list[str]]
+    seeds: tuple[int, ...] = ()
 
 
 def answers(store: Reader, levels: Levels) -> Answers:
@@ -87,21 +89,24 @@ def answers(store: Reader, levels: Levels) -> Answers:
         if group not in groups:
             missing.setdefault(group[0].evaluation.setting, []).append(group[0].evaluation.model)
     if levels.epsilon is not None:
-        there = {(_pair(group[0].evaluation), _norm(group[0].evaluation)) for group in found}
-        for (model, dataset), norms in _evaluated(filter(levels.is_about, evaluations)).items():
-            for norm in levels.norms or norms or ("linf",):
-                if ((model, dataset), norm) not in there:
-                    missing.setdefault(f"{dataset}-noise-{norm}-{levels.epsilon:g}", []).append(model)
-    return Answers(groups=groups, missing=missing)
+        there = {(_pair(group[0].evaluation), _noise(group[0].evaluation)) for group in found}
+        for (model, dataset), noises in _evaluated(filter(levels.is_about, evaluations)).items():
+            asked = [noise for noise in noises if _of_norm(noise, levels.norms)] or levels.norms or ("linf",)
+            for noise in asked:
+                if ((model, dataset), noise) not in there:
+                    norm, dash, kind = noise.partition("-")
+                    missing.setdefault(f"{dataset}-noise-{norm}-{levels.epsilon:g}{dash}{kind}", []).append(model)
+    seeds = sorted({seed_of(evaluation) for evaluation in evaluations if levels.is_about(evaluation)})
+    return Answers(groups=groups, missing=missing, seeds=tuple(seeds))
 
 
 def _evaluated(evaluations: Iterable[Evaluation]) -> dict[tuple[str, str], list[str]]:
-    """By model and data set, the norms of the noise that they were evaluated under."""
+    """By model and data set, the uniform noise that they were evaluated under: 'linf', 'linf-shared'."""
     found: dict[tuple[str, str], list[str]] = {}
     for evaluation in evaluations:
-        norms = found.setdefault(_pair(evaluation), [])
-        if (norm := _norm(evaluation)) in NORMS and norm not in norms:
-            norms.append(norm)
+        noises = found.setdefault(_pair(evaluation), [])
+        if (noise := _noise(evaluation)) not in noises and _of_norm(noise, ()):
+            noises.append(noise)
     return found
 
 
@@ -109,5 +114,10 @@ def _pair(evaluation: Evaluation) -> tuple[str, str]:
     return evaluation.model, evaluation.dataset
 
 
-def _norm(evaluation: Evaluation) -> str:
-    return (evaluation.shift and evaluation.shift.norm) or ""
+def _noise(evaluation: Evaluation) -> str:
+    """The norm of uniform noise, and what its settings' names end in."""
+    return evaluation.shift.family.removeprefix("uniform-") if evaluation.shift else ""
+
+
+def _of_norm(noise: str, norms: Sequence[Norm]) -> bool:
+    return noise.partition("-")[0] in (norms or NORMS)

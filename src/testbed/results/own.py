@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from registry import registry
 from testbed.class_subset import columns_in_subset
-from testbed.errors import TestbedError, UnknownNameError
+from testbed.errors import DataError, TestbedError, UnknownNameError
 from testbed.metrics.accuracy import balanced_accuracy, per_class, top1, top5
-from testbed.metrics.comparison import compare
+from testbed.metrics.comparison import NETTED, compare
 from testbed.records import IntArray, MetricValue
 from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
@@ -27,6 +27,29 @@ def correct(evaluation: Evaluation) -> NDArray[np.bool_]:
     return is_first
 
 
+def clean_correct(shifted: Evaluation, clean: Evaluation) -> NDArray[np.bool_]:
+    """Whether each sample of a shifted evaluation is classified right when clean, [n]: joined by sample id.
+
+    Raises: DataError: the clean evaluation lacks a sample.
+    """
+    right: NDArray[np.bool_] = correct(clean)[0]
+    wanted, known = shifted.sample_ids(), clean.sample_ids()
+    if wanted == known:
+        return right
+    positions = {name: position for position, name in enumerate(known)}
+    if (missing := next((name for name in wanted if name not in positions), None)) is not None:
+        raise DataError(
+            f"'{shifted.setting}' has the sample {missing}, which its clean setting '{clean.setting}' does not have. "
+            "Name a clean setting of the same samples."
+        )
+    return np.asarray(right[[positions[name] for name in wanted]])
+
+
+def undefined_comparisons(n: int, reason: str) -> list[MetricValue]:
+    """MSCR, loss and recovery where they cannot be had."""
+    return [MetricValue(name=name, value=None, n=n, reason=reason) for name in NETTED]
+
+
 def store_metrics(store: Store, evaluation_id: int) -> None:
     """Computes an evaluation's own metrics from its stored shards and marks it complete."""
     evaluation = store.evaluation_by_id(evaluation_id)
@@ -34,9 +57,12 @@ def store_metrics(store: Store, evaluation_id: int) -> None:
 
 
 def store_comparison(store: Store, shifted: Evaluation, clean: Evaluation) -> None:
-    """Computes and stores how a shifted evaluation compares with its clean parent."""
-    values = compare(correct(clean)[0], correct(shifted))
-    store.put_metrics(shifted.id, values.values(), reference_evaluation_id=clean.id)
+    """Computes and stores how a shifted evaluation compares with its clean parent, or why it does not."""
+    try:
+        values = list(compare(clean_correct(shifted, clean), correct(shifted)).values())
+    except DataError as error:
+        values = undefined_comparisons(shifted.n, str(error))
+    store.put_metrics(shifted.id, values, reference_evaluation_id=clean.id)
 
 
 def recompute(store: Store) -> int:

@@ -88,7 +88,13 @@ class Precision:
                 f"{', '.join(missing[:SHOWN])}. --cluster-by {self.cluster_by} needs the column sample_id to name them "
                 "all; the ids are in the files of db.py --save-logits."
             )
-        return [self.clusters[name] for name in sample_ids]
+        labels = [self.clusters[name] for name in sample_ids]
+        if len(set(labels)) < 2:
+            raise DataError(
+                f"All {len(labels)} samples have {self.cluster_by} {labels[0]}, and one cluster says nothing about how "
+                "clusters differ. Choose a column with several values."
+            )
+        return labels
 
 
 def _read_clusters(file: Path, cluster_by: str) -> dict[str, str]:
@@ -98,10 +104,8 @@ def _read_clusters(file: Path, cluster_by: str) -> dict[str, str]:
             columns = list(reader.fieldnames or ())
             for name in ("sample_id", cluster_by):
                 if name not in columns:
-                    hint = suggestion(name, columns)
-                    raise DataError(
-                        f"{file} has no column '{name}'. {hint} Its columns: {', '.join(columns) or 'none'}."
-                    )
+                    told = f"{suggestion(name, columns)} Its columns: {', '.join(columns) or 'none'}.".strip()
+                    raise DataError(f"{file} has no column '{name}'. {told}")
             rows = [(row["sample_id"], row[cluster_by]) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{file} cannot be read as a CSV table: {error}. Give --sample-table a CSV file.") from error

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.errors import DataError
 from testbed.metrics.comparison import NETTED, Outcomes, change
 from testbed.metrics.published import mscr_over_runs
 from testbed.metrics.runs import accuracies_of_runs
 from testbed.records import MetricValue
-from testbed.results.own import accuracies, correct, with_class_names
+from testbed.results.own import accuracies, clean_correct, correct, undefined_comparisons, with_class_names
 from testbed.results.precision import Precision
 from testbed.store.evaluation import Evaluation
 
@@ -55,8 +56,15 @@ def result_of(runs: Sequence[Run]) -> Result:
     return Result(
         runs=tuple(runs),
         accuracies=accuracies_over_runs([run.evaluation for run in runs]),
-        comparisons=compare_runs(pairs) if len(pairs) == len(runs) else {},
+        comparisons=_compared(pairs) if len(pairs) == len(runs) else {},
     )
+
+
+def _compared(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> dict[str, MetricValue]:
+    try:
+        return compare_runs(pairs)
+    except DataError as error:
+        return {value.name: value for value in undefined_comparisons(pairs[0][0].n, str(error))}
 
 
 def accuracies_over_runs(evaluations: Sequence[Evaluation]) -> dict[str, MetricValue]:
@@ -96,12 +104,11 @@ def outcomes_of(fits: Sequence[Sequence[Run]], precision: Precision) -> Outcomes
     Args:
         fits: the runs of each fitted model, whose draws are pooled.
         precision: of the intervals.
-    Raises: DataError: a sample is in no cluster. StoreError: an evaluation is not stored as a whole.
+    Raises:
+        DataError: a sample is in no cluster, or not in the clean evaluation.
+        StoreError: an evaluation is not stored as a whole.
     """
-    pairs = [
-        (correct(fit[0].clean or fit[0].evaluation)[0], np.concatenate([correct(run.evaluation) for run in fit]))
-        for fit in fits
-    ]
+    pairs = [(_clean_correct(fit[0]), np.concatenate([correct(run.evaluation) for run in fit])) for fit in fits]
     return Outcomes.of_runs(pairs, precision.factors([fit[0].evaluation for fit in fits]))
 
 
@@ -115,11 +122,24 @@ def published_intervals(outcomes: Outcomes) -> dict[str, MetricValue]:
 
 
 def by_fit(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs of distinct evaluations of a model on a setting, in groups that share the model that was fitted."""
-    fits: dict[int, list[Run]] = {}
+    """The runs of distinct evaluations of a model on a setting, in groups that share the model that was fitted.
+
+    A model that draws at random itself is another one in every run: each has a clean evaluation of its own.
+    """
+    fits: dict[tuple[int, int | None], list[Run]] = {}
     for run in {run.evaluation.id: run for run in runs}.values():
-        fits.setdefault(run.evaluation.fit_seed, []).append(run)
+        fits.setdefault((run.evaluation.fit_seed, None if run.clean is None else run.clean.id), []).append(run)
     return list(fits.values())
+
+
+def has_shared_draws(runs: Sequence[Run]) -> bool:
+    """Whether all samples share the noise of a draw, and it is one model's: no interval knows the spread of draws."""
+    shift = runs[0].evaluation.shift
+    return shift is not None and shift.family.endswith("-shared") and len(by_fit(runs)) == 1
+
+
+def _clean_correct(run: Run) -> NDArray[np.bool_]:
+    return correct(run.evaluation)[0] if run.clean is None else clean_correct(run.evaluation, run.clean)
 
 
 def _ranks(fit: Sequence[Run]) -> NDArray[np.int32]:

@@ -36,11 +36,12 @@ def stored_groups(
     that of the clean parent by name with the same fitted model and numerics; None where there is none.
     """
     references, by_id = _references(store), {evaluation.id: evaluation for evaluation in evaluations}
-    by_name = {_identity(one, one.setting): one for one in evaluations}
+    by_name = {_identity(one, one.setting, one.noise_seed): one for one in evaluations}
     groups: dict[tuple[Any, ...], list[Run]] = {}
     for evaluation in filter(is_wanted, evaluations):
         parent = evaluation.shift.clean_eval_setting if evaluation.shift else ""
-        clean = by_id.get(references.get(evaluation.id, -1)) or by_name.get(_identity(evaluation, parent))
+        own, without_noise = (_identity(evaluation, parent, seed) for seed in (evaluation.noise_seed, 0))
+        clean = by_id.get(references.get(evaluation.id, -1)) or by_name.get(own) or by_name.get(without_noise)
         run = Run(seed=seed_of(evaluation), evaluation=evaluation, clean=clean)
         key = (evaluation.model_fingerprint, evaluation.setting_fingerprint, numerics_key(evaluation))
         groups.setdefault(key, []).append(run)
@@ -69,9 +70,9 @@ def model_names(groups: Sequence[Group]) -> Mapping[int, str]:
     return names
 
 
-def _identity(evaluation: Evaluation, setting: str) -> tuple[Any, ...]:
-    """What an evaluation of a fitted model on a clean setting is known by."""
-    return (evaluation.model_fingerprint, setting, evaluation.fit_seed, numerics_key(evaluation))
+def _identity(evaluation: Evaluation, setting: str, noise_seed: int) -> tuple[Any, ...]:
+    """What an evaluation of a model on a clean setting is known by."""
+    return (evaluation.model_fingerprint, setting, evaluation.fit_seed, noise_seed, numerics_key(evaluation))
 
 
 def _references(store: Reader) -> dict[int, int]:

@@ -10,6 +10,7 @@ from testbed.metrics.factors import Factors, proportion
 from testbed.metrics.intervals import Interval, weighted_proportion
 
 T_1 = 12.706204736432095  # Student's t, 97.5 % with one degree of freedom
+T_2 = 4.302652729911275  # with two
 NARROW = Interval(-0.1, 0.2, "images")
 
 
@@ -47,14 +48,22 @@ def test_what_is_common_to_a_run_adds_students_t_in_squares() -> None:
 
 
 def test_what_images_vary_within_runs_is_taken_off() -> None:
-    """Three quarters of it: of the squares of what is neither common to a run nor to an image, 4 x 0.1^2 = 0.04."""
-    half = Factors().over_runs(NARROW, np.zeros(()), np.array([[0.2, 0.0], [-0.2, 0.0]]))
-    assert half.high == pytest.approx(np.hypot(0.2, T_1 * np.sqrt(0.04 - 0.75 * 0.04)))
-    # run means 0.1 and -0.1 as before, and on top +-0.2 that differs from image to image: more than explains them
-    residuals = np.array([[0.3, -0.1], [-0.3, 0.1]])
+    """Three quarters of it. Totals 0.2, -0.2 and 0: variance 0.04, over three runs 0.04 / 3. What is common neither to
+    a run nor to an image: squares 4 x 0.1^2, over 2 degrees of freedom, times two images over three runs.
+    """
+    some = Factors().over_runs(NARROW, np.zeros(()), np.array([[0.2, 0.0], [-0.2, 0.0], [0.0, 0.0]]))
+    assert some.high == pytest.approx(np.hypot(0.2, T_2 * np.sqrt(0.04 / 3 - 0.75 * 0.04 / 3)))
+    # run means as before, and on top +-0.2 that differs from image to image: more than explains them
+    residuals = np.array([[0.3, -0.1], [-0.3, 0.1], [0.0, 0.0]])
     assert Factors().over_runs(NARROW, np.zeros(()), residuals)[:2] == pytest.approx((-0.1, 0.2))
     one_patient = Factors(clusters=["a", "a"])  # whose images are one: what they vary alone is not seen
-    assert one_patient.over_runs(NARROW, np.zeros(()), residuals).high > 1
+    found = one_patient.over_runs(NARROW, np.zeros(()), residuals)
+    assert found.high == pytest.approx(np.hypot(0.2, T_2 * np.sqrt(0.04 / 3)))
+
+
+def test_nothing_is_taken_off_two_runs() -> None:
+    found = Factors().over_runs(NARROW, np.zeros(()), np.array([[0.2, 0.0], [-0.2, 0.0]]))
+    assert found.high == pytest.approx(np.hypot(0.2, T_1 * 0.2))
 
 
 def test_resplits_have_the_variance_of_nadeau_and_bengio() -> None:

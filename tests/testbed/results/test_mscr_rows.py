@@ -137,6 +137,14 @@ def test_another_level_that_is_not_stored_is_missing_by_setting(lab: Any) -> Non
     }
 
 
+def test_a_level_is_missing_in_the_kind_of_noise_and_the_runs_that_are_stored(lab: Any) -> None:
+    for seed in (0, 3):
+        lab.pair("net", CLEAN, LOST, setting="toy-mscr-linf-shared", fit_seed=seed)
+    found = answers(lab.store, Levels(epsilon=0.05))
+    assert found.missing == {"toy-noise-linf-0.05-shared": ["net"]}
+    assert found.seeds == (0, 3)
+
+
 def test_without_a_clean_evaluation_nothing_is_compared(lab: Any) -> None:
     lab.put("net", "toy-mscr-linf", LOST)
     found = answers(lab.store, Levels())

@@ -1,0 +1,50 @@
+"""Clean and shifted answers belong together by sample, and runs by the model that gave them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.laboratory import Lab
+
+from testbed.errors import DataError
+from testbed.results import compare_runs
+from testbed.results.own import clean_correct
+from testbed.store.store import Store
+
+
+def _evaluation(setting: str, ids: list[str], right: list[bool]) -> Any:
+    ranks = np.where([right], 0, 1)
+    return SimpleNamespace(setting=setting, sample_ids=lambda: ids, target_ranks=lambda: ranks)
+
+
+def test_clean_answers_are_joined_by_sample_id() -> None:
+    clean = _evaluation("clean", ["a", "b", "c"], [True, False, True])
+    shifted = _evaluation("fog", ["c", "b"], [True, True])
+    assert clean_correct(shifted, clean).tolist() == [True, False]
+    assert clean_correct(clean, clean).tolist() == [True, False, True]
+
+
+def test_a_sample_without_a_clean_answer_is_named() -> None:
+    clean, shifted = _evaluation("clean", ["a"], [True]), _evaluation("fog", ["b"], [True])
+    with pytest.raises(DataError, match="'fog' has the sample b, which its clean setting 'clean' does not have"):
+        clean_correct(shifted, clean)
+
+
+def test_a_model_that_draws_at_random_is_compared_with_its_own_clean_run(tmp_path: Path) -> None:
+    """Clean 4/4 and 2/4, shifted 3/4 and 2/4: MSCR of the means is (2.5 - 3) / 3, and no run lost more than one."""
+    with Store.open(tmp_path / "s.sqlite") as store:
+        lab = Lab(store, num_samples=4)
+        clean = [
+            lab.put("net", "toy", right, noise_seed=seed) for seed, right in enumerate(([1, 1, 1, 1], [1, 1, 0, 0]))
+        ]
+        noisy = [
+            lab.put("net", "toy-mscr-linf", right, noise_seed=seed)
+            for seed, right in enumerate(([1, 1, 1, 0], [1, 1, 0, 0]))
+        ]
+        found = compare_runs(list(zip(noisy, clean, strict=True)))
+    assert found["mscr"].value == pytest.approx(100 * (2.5 - 3) / 3)
+    assert found["loss"].value == pytest.approx(100 * 1 / 6)
