@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from eval_settings.dataset_base import Dataset
 from models.model_base import FitNoise, Model
@@ -17,6 +18,8 @@ from testbed.engine.fitting import fit_samples
 from testbed.engine.identity import model_version
 from testbed.engine.unit import Task
 from testbed.errors import DefinitionError
+from testbed.perturbations.noise import UniformNoise
+from testbed.randomness import SampleKeys
 from testbed.records import Samples
 from testbed.run_split import RunSplit
 
@@ -102,6 +105,22 @@ def test_noise_at_the_separation_has_the_level_that_the_plan_found() -> None:
 def test_another_seed_gives_other_noise() -> None:
     first, second = (_offsets(_fitted("1-nn-noise-linf-0.05", seed=seed), seed=seed) for seed in (0, 1))
     assert not np.allclose(first, second)
+
+
+def test_shared_offsets_are_those_of_the_test_also_for_colours() -> None:
+    """Pixels are stored channels last and perturbed channels first: an offset belongs to a pixel's channel."""
+    grey = np.full((4, 5, 2, 3), 0.5, dtype=np.float32)
+    samples = array_samples(grey, np.array([0, 1, 0, 1]), dataset="fit-colours", split="train", class_names=("a", "b"))
+    registry.add_dataset(Dataset(name="fit-colours", loader=lambda split: samples, splits=("train", "test"),
+                                 fit_split="train"))  # fmt: skip
+    bank = Bank(path="", shape=(4, 3, 5, 2), dtype="float32", fingerprint="")
+    task = Task(setting="fit-colours", dataset="fit-colours", label_space=None, bank=bank, sample_indices=np.arange(2),
+                targets=np.zeros(2, np.int32), num_classes=2)  # fmt: skip
+    noisy = fit_samples(registry.model("1-nn-noise-linf-0.1-shared"), task, seed=5, data_root=Path())
+    keys = SampleKeys(seed=5, purpose="eval", dataset="fit-colours", sample_indices=np.array([2]), draw=0)
+    tested = UniformNoise(norm="linf", epsilon=0.1, is_shared=True)(torch.full((1, 3, 5, 2), 0.5), keys=keys)
+    assert noisy is not None
+    np.testing.assert_array_equal(noisy.items[0], tested[0].permute(1, 2, 0).numpy())
 
 
 def test_names_say_what_a_variant_is_fitted_with() -> None:

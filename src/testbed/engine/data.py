@@ -123,7 +123,7 @@ class Data:
         if split is None:
             raise DataError(
                 f"Model '{model.name}' is fitted on a training split, and data set '{dataset.name}' has none. "
-                "Give the data set a fit_split, or use a model that is trained already."
+                "Give it one (x_train and y_train in an .npz, a folder train), or use a model that is trained already."
             )
         facts: dict[str, str | float] = {"fitted_on": self.samples(dataset, split).fingerprint}
         for epsilon in self.fit_epsilons(setting, model).values():

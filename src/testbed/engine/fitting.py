@@ -38,7 +38,7 @@ def fit_samples(model: Model, task: Task, *, seed: int, data_root: Path | None) 
     if dataset is None or split is None:
         raise DefinitionError(
             f"Model '{model.name}' is fitted on a training split, and data set '{task.dataset}' has none. "
-            "Give the data set a fit_split, or use a model that is trained already."
+            "Give it one (x_train and y_train in an .npz, a folder train), or use a model that is trained already."
         )
     samples = _loaded(dataset, split, data_root)
     if not isinstance(samples.items, np.ndarray):
@@ -70,13 +70,16 @@ def _noisy(
     clean = samples.take(indices)
     items = np.asarray(clean.items)
     plain = torch.from_numpy((items / 255 if items.dtype == np.uint8 else items).astype(np.float32))
+    is_colour = plain.ndim == 4
+    plain = plain.movedim(-1, 1) if is_colour else plain  # as the bank has it, so that offsets are equal
     keys = [
         SampleKeys(seed=seed, purpose="train", dataset=samples.dataset, sample_indices=indices, draw=copy)
         for copy in range(noise.num_copies)
     ]
+    noisy = torch.cat([perturb(plain, keys=of_copy) for of_copy in keys])
     return replace(
         clean,
-        items=torch.cat([perturb(plain, keys=of_copy) for of_copy in keys]).numpy(),
+        items=(noisy.movedim(1, -1) if is_colour else noisy).numpy(),
         targets=np.tile(clean.targets, noise.num_copies),
         sample_ids=tuple(f"{name}#{copy}" for copy in range(noise.num_copies) for name in clean.sample_ids),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import registry
+from testbed.errors import DefinitionError
 from testbed.run_split import RunSplit
 from testbed.signatures import argument_names
 
@@ -113,6 +114,11 @@ def run_split(setting: EvalSetting) -> RunSplit | None:
     dataset = registry.datasets.get(setting.dataset.name or "")
     if dataset is None or dataset.test_fraction is None:
         return None
+    if setting.dataset.split not in (None, dataset.eval_split):
+        raise DefinitionError(
+            f"EvalSetting '{setting.name}' takes the split '{setting.dataset.split}' of '{dataset.name}', of which "
+            f"every run splits '{dataset.eval_split}' anew. Leave the split out, or use a data set without that."
+        )
     return RunSplit(test_fraction=dataset.test_fraction, limit=setting.limit)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,26 @@ from testbed.fingerprint import fingerprint
 from testbed.progress import SearchProgress
 from testbed.records import IntArray, Norm, Samples
 from testbed.separation import SeparationReport, separation_report
+from testbed.store.store import Store
 from testbed.store.views import StoredSeparation
-
-if TYPE_CHECKING:
-    from testbed.engine.data import Data
 
 MOST_SAMPLES = 200_000  # of all splits together: each is compared with each
 GREY_LEVEL = 1 / 255
 WITHOUT_CONFLICTING = "without conflicting"
+
+
+class Source(Protocol):
+    """Where samples come from and separations are kept: the data of a plan."""
+
+    store: Store
+    is_kept: bool
+    is_quiet: bool
+
+    def samples(self, dataset: Dataset, split: str) -> Samples: ...
+
+    def points(self, dataset: Dataset, samples: Samples) -> NDArray[Any]: ...
+
+    def warn_once(self, line: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +91,7 @@ class Searched:
         }
 
 
-def searched_samples(data: Data, dataset: Dataset, splits: tuple[str, ...] = ()) -> Searched:
+def searched_samples(data: Source, dataset: Dataset, splits: tuple[str, ...] = ()) -> Searched:
     """The samples of the named splits, in the data set's order of splits.
 
     Without names: of the data set's own `separation_splits`, else of all, or where these have more than MOST_SAMPLES
@@ -100,7 +112,7 @@ def searched_samples(data: Data, dataset: Dataset, splits: tuple[str, ...] = ())
     return searched
 
 
-def _usual_splits(data: Data, dataset: Dataset) -> tuple[str, ...]:
+def _usual_splits(data: Source, dataset: Dataset) -> tuple[str, ...]:
     total = sum(len(data.samples(dataset, split)) for split in dataset.splits)
     if total <= MOST_SAMPLES or len(dataset.splits) == 1:
         return dataset.splits
@@ -112,7 +124,7 @@ def _usual_splits(data: Data, dataset: Dataset) -> tuple[str, ...]:
 
 
 def find_separation(
-    data: Data, searched: Searched, norm: Norm, *, exclude_conflicting: bool = False, with_detail: bool = False
+    data: Source, searched: Searched, norm: Norm, *, exclude_conflicting: bool = False, with_detail: bool = False
 ) -> StoredSeparation:
     """The minimal class separation of samples, from the store, or found and stored with all that is behind it.
 
@@ -183,7 +195,7 @@ def facts(separation: StoredSeparation, searched: Searched) -> Mapping[str, Any]
     }
 
 
-def _points(data: Data, searched: Searched) -> NDArray[Any]:
+def _points(data: Source, searched: Searched) -> NDArray[Any]:
     """(n, ...) the samples in the canonical space. Raises: DataError: those of two splits differ in kind or shape."""
     points = [data.points(searched.dataset, part) for part in searched.parts]
     kinds = {

@@ -13,8 +13,9 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model, StandardTransform
 from registry import Registry
 from testbed.engine import plan
-from testbed.engine.plan import Pairing, Request, make_plan
+from testbed.engine.plan import Pairing, Request, make_plan, run_split
 from testbed.engine.preflight import shard_size
+from testbed.errors import DefinitionError
 
 
 def model(name: str, **changes: Any) -> Model:
@@ -104,3 +105,11 @@ def test_an_attack_has_an_eighth_of_the_batch(registry: Registry) -> None:
 def test_units_are_whole_batches(num_samples: int, batch_size: int, size: int) -> None:
     assert shard_size(num_samples, batch_size) == size
     assert size % batch_size == 0
+
+
+def test_a_split_that_runs_do_not_split_is_refused(registry: Registry) -> None:
+    registry.add_dataset(Dataset(name="points", path=Path("points"), splits=("all", "rest"), eval_split="all",
+                                 test_fraction=0.2))  # fmt: skip
+    assert run_split(EvalSetting(name="a", dataset=StandardDataset(name="points"))) is not None
+    with pytest.raises(DefinitionError, match="every run splits 'all' anew"):
+        run_split(EvalSetting(name="b", dataset=StandardDataset(name="points", split="rest")))
