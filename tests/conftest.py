@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -41,6 +42,12 @@ def environment(home: Path) -> dict[str, str]:
     """The environment of a command: the user's own, less what would make it depend on this machine."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TESTBED_")}
     return {**kept, **OFFLINE, "TESTBED_HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "default"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hear_interruptions() -> None:
+    """A suite that a shell started in the background ignores Ctrl-C, and so would the programs that tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
