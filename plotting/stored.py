@@ -222,13 +222,16 @@ def _check(table: pd.DataFrame, store: Reader, wanted: Selection) -> None:
 def _nothing(store: Reader, wanted: Selection) -> str:
     """That nothing was found, and a command that would change it."""
     dataset = wanted.dataset or next((setting.dataset for setting in store.list_settings()), "digits")
-    models = wanted.models or [model.name for model in store.list_models()] or ["digits-resnet"]
+    stored = [one for one in store.list_evaluations(status="complete", is_stale=False) if one.dataset == dataset]
+    models = wanted.models or sorted({one.model for one in stored}) or ["digits-resnet"]
+    kinds = sorted({one.shift.family for one in stored if one.shift})
+    others = f" Stored is {', '.join(kinds)} noise: see --norm and --shared." if kinds else ""
     asked = [f" of {wanted.dataset}"] if wanted.dataset else []
     asked += [f" by {' '.join(wanted.models)}"] if wanted.models else []
     asked += [f" on {wanted.num_samples} samples"] if wanted.num_samples else []
     return (
         f"{store.url} holds no complete evaluation{''.join(asked)} under {wanted.shift_family} noise with its clean "
-        f"parent. Evaluate some: {wanted.command(store.url, dataset=dataset, models=models)}"
+        f"parent. Evaluate some: {wanted.command(store.url, dataset=dataset, models=models)}{others}"
     )
 
 

@@ -80,7 +80,7 @@ def test_noise_that_is_not_asked_for_is_told_with_the_command_that_adds_it(matri
     assert str(error.value) == (
         f"sqlite:///{matrix} holds no complete evaluation by forest* under uniform-l2-shared noise with its clean "
         "parent. Evaluate some: python eval.py --models 'forest*' --eval-settings points-mscr-l2-shared --db-url "
-        f"sqlite:///{matrix}"
+        f"sqlite:///{matrix} Stored is uniform-linf noise: see --norm and --shared."
     )
 
 

@@ -117,6 +117,8 @@ def _groups(
 ) -> list[tuple[Group, ...]]:
     """The runs of each model on each setting of the claim."""
     by_setting = [_on_setting(store, evaluations, setting, claim, models) for setting in claim.settings]
+    if not models and (common := [key for key in by_setting[0] if all(key in own for own in by_setting)]):
+        by_setting = [{key: own[key] for key in common} for own in by_setting]  # nobody asked for the others by name
     for setting, own in zip(claim.settings, by_setting, strict=True):
         lacking = {key: group for other in by_setting for key, group in other.items() if key not in own}
         if lacking:

@@ -42,6 +42,15 @@ class PairRow:
         return self.runs[0][0].evaluation
 
 
+def _nothing_of(model: str, evaluations: Sequence[Evaluation], asked: Sequence[str]) -> str:
+    """That a model has no complete evaluation where it is asked for, and where it has."""
+    there = sorted({one.setting for one in evaluations if one.model == model})
+    if there:
+        return f"Model '{model}' has no complete evaluation on {', '.join(asked)}. It has some on {', '.join(there)}."
+    hint = suggestion(model, sorted({one.model for one in evaluations}))
+    return f"Model '{model}' has no complete evaluation. {hint}".rstrip()
+
+
 def compare_models(
     store: Reader, models: tuple[str, str], precision: Precision, *, settings: Sequence[str], datasets: Sequence[str]
 ) -> list[PairRow]:
@@ -62,8 +71,7 @@ def compare_models(
             lambda one: one.model == model and is_named(one.setting, settings) and is_named(one.dataset, datasets),
         )  # fmt: skip
         if not own:
-            hint = suggestion(model, sorted({one.model for one in evaluations}))
-            raise UnknownNameError(f"Model '{model}' has no complete evaluation there. {hint}".rstrip())
+            raise UnknownNameError(_nothing_of(model, evaluations, (*settings, *datasets)))
         return _by_setting(own)
 
     first, second = (groups(model) for model in models)

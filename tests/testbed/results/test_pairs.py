@@ -107,3 +107,12 @@ def test_models_that_are_not_there_or_share_nothing_are_named(lab: Any) -> None:
     lab.put("c", "toy-mscr-l2", KEPT)
     with pytest.raises(UnknownNameError, match=r"No setting was evaluated with both 'net-a' \(toy\) and 'c'"):
         compared(lab, "net-a", "c")
+
+
+def test_a_model_that_was_not_evaluated_there_is_told_where_it_was(lab: Any) -> None:
+    lab.pair("a", CLEAN, LOST)
+    lab.pair("b", CLEAN, LOST)
+    with pytest.raises(UnknownNameError, match=r"on nowhere\. It has some on toy, toy-mscr-linf"):
+        compare_models(lab.store, ("a", "b"), Precision(), settings=("nowhere",), datasets=())
+    with pytest.raises(UnknownNameError, match="'c' has no complete evaluation"):
+        compare_models(lab.store, ("c", "b"), Precision(), settings=(), datasets=())
