@@ -12,8 +12,8 @@ from typing import Any, Literal, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from testbed.data.download import NO_DOWNLOAD_VARIABLE, forbid_downloads
 from testbed.errors import TestbedError
+from testbed.offline import NO_DOWNLOAD_VARIABLE, forbid_downloads
 
 EXIT_SOME_FAILED = 1
 EXIT_INTERRUPTED = 130

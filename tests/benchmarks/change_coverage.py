@@ -144,6 +144,27 @@ def models_by_runs(
     return Scenario(f"{words}, sd of images {images:g}, models {models:g}, both {both:g}", float(truth), simulate)
 
 
+def two_fitted_models(name: str, *, num_fits: int, models: float) -> Scenario:
+    """Two kinds of model that are alike, each fitted several times: images are common, fits and their noise are not."""
+    n, k, clean, keep = 200, 10, 0.9, 0.93
+
+    def fits(rng: np.random.Generator, images: Array) -> Outcomes:
+        shape = (*images.shape[:1], num_fits, n)
+        chances = []
+        for mean in (clean, keep):
+            odds = np.log(mean / (1 - mean)) + images + models * rng.normal(size=(*shape[:2], 1))
+            chances.append(1 / (1 + np.exp(-odds - 0.5 * rng.normal(size=shape))))
+        right = (rng.random(shape) < chances[0]).astype(np.float64)
+        shifted = draws(rng, np.where(right == 1, chances[1], 0.2), k)
+        return Outcomes(clean=right, shifted=shifted)
+
+    def simulate(rng: np.random.Generator, repeats: int) -> Interval:
+        images = rng.normal(size=(repeats, 1, n))
+        return contrast_interval(*(fits(rng, images).parts(name) for _ in range(2)), Factors(num_draws=k))[1]
+
+    return Scenario(f"{name} of two models, {num_fits} fits of each, sd of models {models:g}, n {n}", 0.0, simulate)
+
+
 def resplits(name: str, *, distance: float, noise: float, num_points: int = 300, num_runs: int = 20) -> Scenario:
     """Re-splits of one data set, 80 % to fit on: two normal classes, and the middle of their means is the model."""
     from scipy.special import ndtr
@@ -211,7 +232,13 @@ def scenarios() -> Iterator[Scenario]:
         yield models_by_runs(name, clean=0.98, loss=0.01, images=1.5, models=0.1, both=0.5)
         yield models_by_runs(name, clean=0.9, loss=0.05, images=1, models=0.3, both=0.5)
         yield models_by_runs(name, clean=0.9, loss=0.05, images=2, models=0, both=2)
-        yield models_by_runs(name, clean=0.9, loss=0.05, images=1, models=0.3, both=0.5, num_models=10, num_runs=1)
+        for num_models in (2, 3, 5, 10):
+            yield models_by_runs(
+                name, clean=0.9, loss=0.05, images=1, models=0.3, both=0.5, num_models=num_models, num_runs=1
+            )
+    for name in ("loss", "mscr"):
+        for num_fits in (2, 3, 5, 10):
+            yield two_fitted_models(name, num_fits=num_fits, models=0.3)
     for name in ("top1", "mscr"):
         for runs in (5, 20):
             yield resplits(name, distance=2, noise=1, num_runs=runs)

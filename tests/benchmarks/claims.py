@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+
+from interval_coverage import Rates, always, borderline, rarely
 
 from testbed.claim_language import Claim
 from testbed.metrics.claims import Evidence, decided
 from testbed.metrics.sure_bounds import Rate
 
-Array = NDArray[np.float64]
-Rates = Callable[[np.random.Generator, tuple[int, int]], Array]
-
 ALPHA = 0.05
-LEAST = 1e-9  # bit
+LEAST = 1e-9  # how little a threshold lies below the truth
 
 
 class Scenario(NamedTuple):
@@ -34,21 +34,6 @@ class Scenario(NamedTuple):
     name: str
     truth: float
     simulate: Callable[[np.random.Generator, int], list[Evidence]]
-
-
-def always(rate: float) -> Rates:
-    """A share `rate` of the images flips in every draw, the others never."""
-    return lambda rng, shape: (rng.random(shape) < rate).astype(np.float64)
-
-
-def rarely(rate: float) -> Rates:
-    """Every image flips with probability `rate` in each draw."""
-    return lambda rng, shape: np.full(shape, rate)
-
-
-def borderline(rate: float) -> Rates:
-    """A share 2 `rate` of the images lies near the decision boundary and flips with a probability uniform in [0, 1]."""
-    return lambda rng, shape: rng.random(shape) * (rng.random(shape) < 2 * rate)
 
 
 def counted(events: NDArray[np.int64], num_draws: int, *, among: NDArray[np.bool_] | None = None) -> Rate:

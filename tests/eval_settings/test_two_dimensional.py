@@ -10,10 +10,10 @@ import pytest
 
 from eval_settings import two_dimensional
 from registry import registry
-from testbed.data.download import NO_DOWNLOAD_VARIABLE
 from testbed.definitions import load_definitions
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256
+from testbed.offline import NO_DOWNLOAD_VARIABLE
 from testbed.perturbations.noise import UniformNoise
 
 PUBLISHED = Path(__file__).resolve().parents[2].parent / "shared" / "data"

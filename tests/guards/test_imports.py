@@ -16,7 +16,8 @@ SOURCE = ROOT / "src"
 # From the ground up. A module may import from its own layer and from those before it. A name stands for the module and
 # everything below it; the longest name that fits counts.
 LAYERS: list[set[str]] = [
-    {"testbed", "testbed.errors", "testbed.fingerprint", "testbed.signatures", "testbed.paths", "testbed.philox"},
+    {"testbed", "testbed.errors", "testbed.fingerprint", "testbed.signatures", "testbed.paths", "testbed.philox",
+     "testbed.offline"},
     {"testbed.records", "testbed.randomness", "testbed.codec", "testbed.class_subset", "testbed.logit_policy",
      "testbed.top_logits", "testbed.run_split", "testbed.claim_language"},
     {"testbed.metrics", "testbed.separation", "testbed.perturbations"},
@@ -136,7 +137,7 @@ import runpy, sys
 sys.argv = [{script!r}, '--help']
 try: runpy.run_path({str(ROOT / script)!r}, run_name='__main__')
 except SystemExit as end: assert not end.code, end.code
-assert not {{'torch', 'sqlalchemy', 'numpy', 'pandas'}} & set(sys.modules)
+assert not {{'torch', 'sqlalchemy', 'numpy', 'pandas', 'urllib.request'}} & set(sys.modules)
 """
     assert "Options:" in _run(code, tmp_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 
 import pytest
 import torch
@@ -80,6 +81,24 @@ def test_damaged_files_are_refused_by_name(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=name):
         read_state(tmp_path / name)
+
+
+@pytest.mark.filterwarnings("ignore")  # what torch thinks of a file is no part of the rule
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_whatever_is_wrong_with_a_file_is_told_in_a_sentence(network, tmp_path, is_zip):
+    torch.save(network.state_dict(), tmp_path / "net.pt", _use_new_zipfile_serialization=is_zip)
+    sound, rng = (tmp_path / "net.pt").read_bytes(), random.Random(0)
+    num_told = 0
+    for _ in range(300):
+        damaged = bytearray(sound)
+        for _ in range(3):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        (tmp_path / "net.pt").write_bytes(damaged)
+        try:
+            read_state(tmp_path / "net.pt")
+        except DataError:
+            num_told += 1
+    assert num_told > 100
 
 
 def test_missing_file_is_told(tmp_path):

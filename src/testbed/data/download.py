@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tarfile
@@ -16,21 +15,11 @@ from pathlib import Path
 
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256
+from testbed.offline import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden
 from testbed.paths import replacing
 
-NO_DOWNLOAD_VARIABLE = "TESTBED_NO_DOWNLOAD"
 _TIMEOUT = 60  # seconds without a byte
 _FAILURES = (OSError, RuntimeError, EOFError, HTTPException, tarfile.TarError, zipfile.BadZipFile, zlib.error)
-
-
-def forbid_downloads() -> None:
-    """From here on, in this process and those that it starts, whatever would be downloaded is an error."""
-    os.environ[NO_DOWNLOAD_VARIABLE] = "1"
-
-
-def downloads_are_forbidden() -> bool:
-    """Whether TESTBED_NO_DOWNLOAD is set, to anything but 0; `--no-download` sets it."""
-    return os.environ.get(NO_DOWNLOAD_VARIABLE, "") not in ("", "0")
 
 
 def fetch(url: str, target: Path, *, sha256: str) -> Path:

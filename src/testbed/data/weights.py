@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.data.download import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden
 from testbed.errors import DataError
+from testbed.offline import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden
 
 FOLDER_VARIABLE = "TESTBED_CHECKPOINTS"
 SUFFIXES = (".safetensors", ".pt", ".pth", ".pth.tar", ".bin", "")

@@ -2,7 +2,7 @@
 
 Runs are crossed with the images where all of them see the same ones, and re-splits of one data set where each sees
 another part of it. Arrays of single runs are (..., runs, n); leading dimensions are for simulations. Coverage of 95 %
-intervals over runs is 93 to 97.5 % in simulation (`tests/benchmarks/change_coverage.py`), and more with rare flips.
+intervals over runs is 92 to 97.5 % in simulation (`tests/benchmarks/change_coverage.py`), and more with rare flips.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def _own_share(runs: int) -> float:
     """How much of the variance within crossed runs is taken off.
 
     All of it would be right on average, but the spread of few runs is often small by chance: then 92 % are covered, and
-    with none of it taken off 99 %. Of two runs nothing is.
+    with none of it taken off 99 %. Of two runs nothing is, which covers 96 to 97 %. The least is covered for two models
+    of three fits each, 92 %.
     """
     return 3 / 4 if runs > 2 else 0.0
 

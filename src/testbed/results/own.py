@@ -33,9 +33,9 @@ def clean_correct(shifted: Evaluation, clean: Evaluation) -> NDArray[np.bool_]:
     Raises: DataError: the clean evaluation lacks a sample.
     """
     right: NDArray[np.bool_] = correct(clean)[0]
-    wanted, known = shifted.sample_ids(), clean.sample_ids()
-    if wanted == known:
+    if shifted.has_samples_of(clean):
         return right
+    wanted, known = shifted.sample_ids(), clean.sample_ids()
     positions = {name: position for position, name in enumerate(known)}
     if (missing := next((name for name in wanted if name not in positions), None)) is not None:
         raise DataError(

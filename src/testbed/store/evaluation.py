@@ -205,6 +205,11 @@ class Evaluation:
             raise StoreError(f"The sample indices of setting '{self.setting}' are not those that were written.")
         return np.array(row.sample_indices)
 
+    def has_samples_of(self, other: Evaluation) -> bool:
+        """Whether the samples are those of another evaluation of this store, in the same order; no id is read."""
+        is_one_set = self._dataset_id == other._dataset_id and self.n == other.n
+        return is_one_set and np.array_equal(self.sample_indices(), other.sample_indices())
+
     @property
     def test_fraction(self) -> float | None:
         """The part of the data that a run evaluates, drawn by its `fit_seed`; None where all runs evaluate the same."""

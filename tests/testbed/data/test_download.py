@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.data.download import downloading, downloads_are_forbidden, fetch, forbid_downloads
+from testbed.data.download import downloading, fetch
 from testbed.errors import DataError
+from testbed.offline import downloads_are_forbidden, forbid_downloads
 
 CONTENT = b"1.5,2.5\n"
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.testbed.metrics.simulations import benchmark
 
 from testbed.claim_language import Claim, parse_claim
 from testbed.metrics.claims import Evidence, answer, needed, verdict
@@ -168,18 +166,7 @@ def test_more_runs_decide_what_is_open_because_of_the_runs_alone() -> None:
     assert needed(wanted, few_images, alpha=0.05) is None
 
 
-def benchmark() -> ModuleType:
-    path = ROOT / "tests/benchmarks/claims.py"
-    spec = importlib.util.spec_from_file_location("claims_benchmark", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-SIMULATION = benchmark()
+SIMULATION = benchmark("claims")
 REPEATS = 1000
 MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / REPEATS)
 

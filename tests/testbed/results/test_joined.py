@@ -18,7 +18,9 @@ from testbed.store.store import Store
 
 def _evaluation(setting: str, ids: list[str], right: list[bool]) -> Any:
     ranks = np.where([right], 0, 1)
-    return SimpleNamespace(setting=setting, sample_ids=lambda: ids, target_ranks=lambda: ranks)
+    return SimpleNamespace(
+        setting=setting, sample_ids=lambda: ids, target_ranks=lambda: ranks, has_samples_of=lambda other: False
+    )
 
 
 def test_clean_answers_are_joined_by_sample_id() -> None:
@@ -26,6 +28,25 @@ def test_clean_answers_are_joined_by_sample_id() -> None:
     shifted = _evaluation("fog", ["c", "b"], [True, True])
     assert clean_correct(shifted, clean).tolist() == [True, False]
     assert clean_correct(clean, clean).tolist() == [True, False, True]
+
+
+def test_answers_on_the_same_samples_are_joined_without_their_ids(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        noisy, clean = Lab(store, num_samples=4).pair("net", [1, 1, 0, 1], [1, 0, 0, 1])
+        other = Lab(store, num_samples=6).put("net", "toy", [1, 1, 0, 1, 0, 0])
+        assert noisy.has_samples_of(clean)
+        assert not noisy.has_samples_of(other)
+
+
+def test_runs_that_split_the_data_anew_have_other_samples(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        lab = Lab(store, num_samples=10, test_fraction=0.4)
+        first, again, second = (
+            lab.put("net", setting, [1, 1, 0, 1], fit_seed=seed)
+            for setting, seed in (("toy", 0), ("toy-mscr-linf", 0), ("toy", 1))
+        )
+        assert first.has_samples_of(again)
+        assert not first.has_samples_of(second)
 
 
 def test_a_sample_without_a_clean_answer_is_named() -> None:
