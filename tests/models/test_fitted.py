@@ -155,3 +155,11 @@ def test_the_noise_is_part_of_what_a_model_is() -> None:
     assert len({version.fingerprint for version in versions}) == 4
     assert "fit_noise" not in versions[0].spec
     assert versions[3].spec["fit_noise"] == {"norm": "linf", "epsilon": None, "is_shared": False, "num_copies": 10}
+
+
+def test_the_file_of_a_variant_is_that_of_the_model_it_is_made_from() -> None:
+    """A definition without a version is known by its file, and so are its variants."""
+    source = registry.model_source(registry.model("1-nn"))
+    assert source is not None
+    assert source.name == "fitted.py"
+    assert registry.model_source(registry.model("1-nn-noise-linf-0.1-shared")) == source

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.laboratory import lab
 
 from testbed.records import Shift
-from testbed.report import _noise_words
+from testbed.report import SHARED_DRAWS, _noise_words, report_text
+from testbed.results import Run, result_of
+
+__all__ = ["lab"]
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,24 @@ from testbed.report import _noise_words
 )
 def test_noise_in_words(fields: dict[str, Any], words: str) -> None:
     assert _noise_words(Shift(name="noise", clean_eval_setting="clean", **fields)) == words
+
+
+def _text(lab: Any, losses: dict[str, list[int]]) -> str:
+    """The report on a model that is right on all eight samples when clean, and on these under noise."""
+    pairs = [lab.pair("net", [1] * 8, [right], setting=setting) for setting, right in losses.items()]
+    results = [result_of([Run(seed=0, evaluation=shifted, clean=clean)]) for shifted, clean in pairs]
+    separation = {"min_distance": 0.2, "splits": ["test"], "num_points": 8}
+    return " ".join(report_text(results, {name: separation for name in losses if "mscr" in name}).split())
+
+
+def test_the_sentence_is_about_the_separation_based_noise_that_costs_most(lab: Any) -> None:
+    """Levels of two norms cannot be compared: that of L2 is larger here, and costs less."""
+    one, two = [1] * 7 + [0], [1] * 6 + [0] * 2
+    assert "net loses 25.00 %" in _text(lab, {"toy-mscr-linf": two, "toy-mscr-l2": one})
+    assert "net loses 12.50 %" in _text(lab, {"toy-noise-linf-0.05": two, "toy-mscr-l2": one})
+
+
+def test_noise_that_all_samples_share_is_said_to_be_of_these_draws(lab: Any) -> None:
+    right = [1] * 7 + [0]
+    assert SHARED_DRAWS in _text(lab, {"toy-mscr-linf-shared": right})
+    assert SHARED_DRAWS not in _text(lab, {"toy-mscr-linf": right})

@@ -14,6 +14,8 @@ from tests.laboratory import lab
 from testbed.commands.compare import compare
 from testbed.commands.mscr import mscr
 from testbed.errors import DataError, UnknownNameError
+from testbed.records import Separation
+from testbed.report import SHARED_DRAWS
 
 __all__ = ["lab"]
 
@@ -79,6 +81,39 @@ def test_what_is_stored_is_answered_beside_what_is_not(options: Any, lab: Any, c
     captured = capsys.readouterr()
     assert "net-a" in captured.out
     assert "Not stored: net-b on toy-noise-linf-0.05. Run: python eval.py --models net-b" in captured.err
+
+
+def test_the_command_that_fills_a_level_has_the_seeds_that_are_stored(options: Any, lab: Any, capsys: Any) -> None:
+    for seed in (1, 2):
+        lab.pair("fitted", CLEAN, LOST, fit_seed=seed)
+    with pytest.raises(UnknownNameError, match=r"--models fitted .* toy-noise-linf-0\.07 --seeds 1 2 --db"):
+        mscr({**options, "models": ("fitted",), "epsilon": 0.07})
+
+
+def test_noise_that_all_samples_share_is_told_where_one_model_is_asked(options: Any, lab: Any, capsys: Any) -> None:
+    for model in options["compare"]:
+        lab.pair(model, CLEAN, LOST, setting="toy-mscr-linf-shared")
+    note = f"toy-mscr-linf-shared: {SHARED_DRAWS}."
+    mscr(options)
+    assert note in " ".join(capsys.readouterr().out.split())
+    compare(options)
+    assert note in " ".join(capsys.readouterr().out.split())
+    for model in options["compare"]:
+        lab.pair(model, CLEAN, LOST, setting="toy-mscr-linf-shared", fit_seed=1)  # their spread is in the interval
+    mscr(options)
+    assert SHARED_DRAWS not in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_separation_of_0_is_told_only_where_nothing_answers(options: Any, lab: Any, capsys: Any) -> None:
+    """Such as that of the data before a label was mended."""
+    for norm in ("linf", "l2"):
+        nothing = Separation(norm=norm, min_distance=0.0, pair=(0, 1), num_points=8)
+        lab.store.put_separation(nothing, dataset="toy", splits=("test",), data_fingerprint="before", norm=norm,
+                                 space="as stored", pair_ids=("test/0", "test/1"))  # fmt: skip
+    mscr(options)
+    out = capsys.readouterr().out
+    assert "toy in L2: MSCR is undefined" in out
+    assert "toy in L∞: MSCR is undefined" not in out
 
 
 @pytest.mark.parametrize(

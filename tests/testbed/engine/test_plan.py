@@ -113,3 +113,9 @@ def test_a_split_that_runs_do_not_split_is_refused(registry: Registry) -> None:
     assert run_split(EvalSetting(name="a", dataset=StandardDataset(name="points"))) is not None
     with pytest.raises(DefinitionError, match="every run splits 'all' anew"):
         run_split(EvalSetting(name="b", dataset=StandardDataset(name="points", split="rest")))
+
+
+def test_a_trained_model_has_a_run_per_seed_where_runs_split_the_data_anew(registry: Registry) -> None:
+    registry.add_dataset(Dataset(name="points", path=Path("points"), test_fraction=0.2))
+    found = planned("as-it-is", settings=("points", "toy"), seeds=(0, 7))
+    assert [(p.setting.name, p.fit_seed) for p in found] == [("points", 0), ("points", 7), ("toy", 0), ("toy", 0)]

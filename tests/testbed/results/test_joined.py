@@ -11,8 +11,10 @@ import pytest
 from tests.laboratory import Lab
 
 from testbed.errors import DataError
-from testbed.results import compare_runs
+from testbed.results import Run, compare_runs, result_of, store_comparison
+from testbed.results.levels import Levels, answers
 from testbed.results.own import clean_correct
+from testbed.store.setting_samples import setting_samples
 from testbed.store.store import Store
 
 
@@ -69,3 +71,32 @@ def test_a_model_that_draws_at_random_is_compared_with_its_own_clean_run(tmp_pat
         found = compare_runs(list(zip(noisy, clean, strict=True)))
     assert found["mscr"].value == pytest.approx(100 * (2.5 - 3) / 3)
     assert found["loss"].value == pytest.approx(100 * 1 / 6)
+
+
+def test_a_run_without_a_comparison_finds_the_clean_run_of_its_own_noise(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        lab = Lab(store, num_samples=4)
+        for seed in (0, 1, 2):
+            lab.put("net", "toy", [1, 1, 1, 0], noise_seed=seed)
+            lab.put("net", "toy-mscr-linf", [1, 1, 0, 0], noise_seed=seed)
+        (group,) = answers(store, Levels()).groups
+        assert [run.clean and run.clean.noise_seed for run in group] == [0, 1, 2]
+
+
+def test_a_comparison_with_other_samples_is_stored_as_undefined(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        clean = Lab(store, num_samples=4).put("net", "toy", [1, 1, 1, 0])
+        shifted = Lab(store, num_samples=6).put("net", "toy-mscr-linf", [1, 1, 1, 0, 0, 0])
+        store_comparison(store, shifted, clean)
+        (values,) = store.evaluation_by_id(shifted.id).comparisons().values()
+        assert {value.name: value.value for value in values} == {"mscr": None, "loss": None, "recovery": None}
+        assert "test/4, which its clean setting 'toy' does not have" in values[0].reason
+        result = result_of([Run(seed=0, evaluation=shifted, clean=clean)])
+        assert result.comparisons["mscr"].reason == values[0].reason
+
+
+def test_logits_cannot_be_imported_where_every_run_has_other_samples(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        Lab(store, num_samples=10, test_fraction=0.4).put("net", "toy", [1, 1, 0, 1])
+        with store.reading() as connection, pytest.raises(DataError, match="other samples in every run"):
+            setting_samples(connection, "toy")

@@ -51,6 +51,13 @@ def test_missing_samples_are_named(lab: Any, tmp_path: Path) -> None:
         precision.factors([shifted])
 
 
+def test_a_single_cluster_is_refused(lab: Any, tmp_path: Path) -> None:
+    shifted, _ = lab.pair("net", CLEAN, CLEAN[None])
+    precision = Precision.of_table(table(tmp_path, ROWS), "other")
+    with pytest.raises(DataError, match="All 8 samples have other x"):
+        precision.factors([shifted])
+
+
 @pytest.mark.parametrize(
     ("rows", "header", "message"),
     [
