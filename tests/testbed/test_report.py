@@ -41,7 +41,7 @@ def _text(lab: Any, losses: dict[str, list[int]]) -> str:
 def test_the_sentence_is_about_the_separation_based_noise_that_costs_most(lab: Any) -> None:
     """Levels of two norms cannot be compared: that of L2 is larger here, and costs less."""
     one, two = [1] * 7 + [0], [1] * 6 + [0] * 2
-    assert "net loses 25.00 %" in _text(lab, {"toy-mscr-linf": two, "toy-mscr-l2": one})
+    assert "net loses 25.00 %" in _text(lab, {"toy-mscr-l2": one, "toy-mscr-linf": two})
     assert "net loses 12.50 %" in _text(lab, {"toy-noise-linf-0.05": two, "toy-mscr-l2": one})
 
 
