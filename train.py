@@ -26,7 +26,10 @@ def recipe_option(flags: str, *, help: str, **details: Any) -> Callable[[Any], A
 @click.command(cls=ManyCommand, context_settings={"show_default": True})
 @click.option("--model", required=True, metavar="NAME", help="A registered model that names its network (arch).")
 @click.option("--dataset", required=True, metavar="NAME", help="A registered data set with a split to learn from.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of first parameters, order, shifts and noise.")
+@click.option(
+    "--seed", "seeds", type=click.IntRange(min=0), multiple=True, default=(0,), metavar="N...",
+    help="Of first parameters, order, shifts and noise; several train a network each, into one file.",
+)  # fmt: skip
 @click.option(
     "--recipe", type=click.Choice(list(RECIPES)), default=DEFAULT_RECIPE,
     help=f"Values for the options from here on; the defaults shown are those of {DEFAULT_RECIPE}.",

@@ -28,6 +28,30 @@ def load_trained(arch: str, num_classes: int | None, *, weights: Path) -> nn.Mod
     return load_checkpoint(build_architecture(arch, num_classes=num_classes), weights)
 
 
+def load_trained_seed(arch: str, num_classes: int | None, *, weights: Path, seed: int) -> nn.Module:
+    """The network `arch` as it was trained with `seed`, from a file that holds one for each of several seeds.
+
+    Args:
+        arch, num_classes: see `models._architecture.build_architecture`.
+        weights: as `train.py --seed 0 1 2` writes it: the names of parameters begin with `seed0.`, `seed1.`, ...
+        seed: of the run.
+    Raises:
+        DefinitionError: the file holds none that was trained with this seed; those that it holds are listed.
+        TestbedError: as `load_trained`.
+    """
+    state = read_state(weights)
+    prefix = f"seed{seed}."
+    of_seed = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+    if not of_seed:
+        held = sorted({key.split(".")[0] for key in state if key.startswith("seed")})
+        raise DefinitionError(
+            f"Checkpoint '{weights}' holds {', '.join(held) or 'no networks by seed'}, not seed{seed}. Use --seeds "
+            "with those, or train more with train.py --seed."
+        )
+    network = build_architecture(arch, num_classes=num_classes)
+    return _with_state(network, of_seed, weights)
+
+
 def load_checkpoint(network: nn.Module, path: Path) -> nn.Module:
     """`network` with the parameters of `path`, in evaluation mode.
 
@@ -35,10 +59,7 @@ def load_checkpoint(network: nn.Module, path: Path) -> nn.Module:
         DataError: the file is missing, unreadable, or holds more than tensors.
         DefinitionError: its keys or shapes are not those of the network; they are listed.
     """
-    state = read_state(path)
-    _check_fit(network.state_dict(), state, path)
-    network.load_state_dict(state, strict=False)  # what may be missing was checked above
-    return network.eval()
+    return _with_state(network, read_state(path), path)
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
@@ -62,6 +83,12 @@ def read_state(path: Path) -> dict[str, Tensor]:
             "Save one with torch.save(network.state_dict(), FILE)."
         )
     return _without_prefixes({str(key): value for key, value in content.items()})
+
+
+def _with_state(network: nn.Module, state: dict[str, Tensor], path: Path) -> nn.Module:
+    _check_fit(network.state_dict(), state, path)
+    network.load_state_dict(state, strict=False)  # what may be missing was checked above
+    return network.eval()
 
 
 def check_file(path: Path) -> None:

@@ -21,14 +21,15 @@ from testbed.training.train import Score, Trained, check_trainable, train
 
 
 def run_training(
-    *, model: str, dataset: str, seed: int, out: Path | None, override: bool, device: str,
+    *, model: str, dataset: str, seeds: Sequence[int], out: Path | None, override: bool, device: str,
     data_root: Path | None, plugins: Sequence[str], quiet: bool, recipe: str = DEFAULT_RECIPE, **changes: Any,
 ) -> int:  # fmt: skip
     """Trains, saves and prints one line; returns the exit code.
 
     Args:
         model, dataset: registered names.
-        seed, device, data_root: see `testbed.training.train`.
+        seeds: one network is trained for each; several are kept in one file.
+        device, data_root: see `testbed.training.train`.
         out: file of the weights; if None, under checkpoints/, where a model that looks for its weights finds them.
         override: replace files that exist.
         plugins: files or folders of further definitions.
@@ -45,20 +46,24 @@ def run_training(
     check_free(weights, override=override)
     check_trainable(network, found, device=device)
     try:
-        with tqdm(total=chosen.epochs, unit="epoch", disable=quiet or None, dynamic_ncols=True) as bar:
-            trained = train(
-                network, found, chosen, seed=seed, device=device, data_root=data_root, on_epoch=_Progress(bar)
-            )
+        with tqdm(total=chosen.epochs * len(seeds), unit="epoch", disable=quiet or None, dynamic_ncols=True) as bar:
+            trained = {
+                seed: train(
+                    network, found, chosen, seed=seed, device=device, data_root=data_root, on_epoch=_Progress(bar)
+                )
+                for seed in seeds
+            }
         command = shlex.join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
         save(
             trained,
-            card(trained, model=network, dataset=found, recipe=chosen, seed=seed, device=device, command=command),
+            card(trained, model=network, dataset=found, recipe=chosen, device=device, command=command),
             weights,
         )
     except KeyboardInterrupt:
         say("Interrupted. Nothing was written.")
         return EXIT_INTERRUPTED
-    print(f"{model} on {dataset}, seed {seed}: {_summary(trained, chosen)}. Wrote {weights}")
+    for seed, of_seed in trained.items():
+        print(f"{model} on {dataset}, seed {seed}: {_summary(of_seed, chosen)}. Wrote {weights}")
     return 0
 
 

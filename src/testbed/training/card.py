@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval_settings.dataset_base import Dataset
 from models.model_base import Model
@@ -16,6 +17,9 @@ from testbed.fingerprint import file_sha256
 from testbed.paths import replacing
 from testbed.training.recipe import Recipe
 from testbed.training.train import NUM_THREADS, Score, Trained
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PACKAGES = ("torch", "numpy")
 CHOSEN_BY = {"best": "validation top1, then lower validation loss, then earlier epoch", "last": "the last one"}
@@ -35,37 +39,38 @@ def check_free(weights: Path, *, override: bool) -> None:
 
 
 def card(
-    trained: Trained, *, model: Model, dataset: Dataset, recipe: Recipe, seed: int, device: str, command: str
+    trained: Mapping[int, Trained], *, model: Model, dataset: Dataset, recipe: Recipe, device: str, command: str
 ) -> dict[str, Any]:
-    """All that made a network, as plain values; the same for the same inputs.
+    """All that made the networks of a file, as plain values; the same for the same inputs.
 
     Args:
-        trained: of `train`.
-        model, dataset, recipe, seed, device: what it was trained with.
+        trained: of `train`, by seed. What several networks do not share stands under "networks".
+        model, dataset, recipe, device: what they were trained with.
         command: the command line that repeats it.
     """
+    each = [_facts(seed, of_seed) for seed, of_seed in trained.items()]
+    any_of_them = next(iter(trained.values()))
     return {
         "model": model.name,
         "arch": model.arch,
-        "num_parameters": sum(parameter.numel() for parameter in trained.network.parameters()),
+        "num_parameters": sum(parameter.numel() for parameter in any_of_them.network.parameters()),
         "dataset": dataset.name,
-        "data_fingerprints": trained.fingerprints,
+        "data_fingerprints": any_of_them.fingerprints,
         "recipe": asdict(recipe),
-        "seed": seed,
         "command": command,
-        "num_fitted": trained.num_fitted,
-        "chosen_epoch": trained.epoch,
+        "num_fitted": any_of_them.num_fitted,
         "chosen_by": CHOSEN_BY[recipe.keep],
-        "validation": None if trained.validation is None else _score(trained.validation),
-        "test": _score(trained.test),
+        **(each[0] if len(each) == 1 else {"networks": each}),
         "device": device,
         "num_threads": NUM_THREADS,
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
     }
 
 
-def save(trained: Trained, content: dict[str, Any], weights: Path) -> None:
+def save(trained: Mapping[int, Trained], content: dict[str, Any], weights: Path) -> None:
     """Writes the parameters to `weights` and the card beside them; neither is ever seen half-written.
+
+    Those of several networks have the name `seedN.` before their own, see `models._checkpoint.load_trained_seed`.
 
     Raises: DataError: the folder cannot be written.
     """
@@ -74,11 +79,27 @@ def save(trained: Trained, content: dict[str, Any], weights: Path) -> None:
     try:
         weights.parent.mkdir(parents=True, exist_ok=True)
         with replacing(card_path(weights)) as new_card, replacing(weights) as new_weights:
-            new_weights.write_bytes(to_bytes(trained.network.state_dict()))
+            new_weights.write_bytes(to_bytes(_state(trained)))
             text = json.dumps({**content, "sha256": file_sha256(new_weights)}, indent=2, allow_nan=False)
             new_card.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"Cannot write '{weights}' ({error.strerror}). Give another --out.") from error
+
+
+def _facts(seed: int, trained: Trained) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        "chosen_epoch": trained.epoch,
+        "validation": None if trained.validation is None else _score(trained.validation),
+        "test": _score(trained.test),
+    }
+
+
+def _state(trained: Mapping[int, Trained]) -> dict[str, Tensor]:
+    states = {seed: of_seed.network.state_dict() for seed, of_seed in trained.items()}
+    if len(states) == 1:
+        return next(iter(states.values()))
+    return {f"seed{seed}.{name}": value for seed, state in states.items() for name, value in state.items()}
 
 
 def _score(score: Score) -> dict[str, Any]:

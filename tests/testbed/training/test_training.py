@@ -15,7 +15,7 @@ import eval_settings.digits
 import models.cifar
 import models.digits  # noqa: F401  (registers the models)
 from models._architecture import build_architecture
-from models._checkpoint import load_checkpoint
+from models._checkpoint import load_checkpoint, load_trained_seed
 from registry import registry
 from testbed.commands import train as training_run
 from testbed.errors import DataError, DefinitionError, DeviceError, TestbedError
@@ -245,7 +245,7 @@ def command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(**changes):
-        options = {"model": "digits-linear", "dataset": "digits", "seed": 0, "out": None, "override": False,
+        options = {"model": "digits-linear", "dataset": "digits", "seeds": [0], "out": None, "override": False,
                    "device": "cpu", "data_root": None, "plugins": (), "quiet": True, "epochs": 1}  # fmt: skip
         return training_run.run_training(**{**options, **changes})
 
@@ -266,6 +266,20 @@ def test_weights_and_card_are_written_and_described(command, tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("digits-linear on digits, seed 0: epoch 1 of 1, validation ")
     assert f"({tested.correct}/597). Wrote checkpoints" in out
+
+
+def test_several_seeds_train_a_network_each_into_one_file(command, tmp_path):
+    command(seeds=[2, 5])
+    weights = tmp_path / "checkpoints" / "digits-linear.safetensors"
+    card, arch = json.loads(weights.with_suffix(".json").read_text()), "models._digits_networks:linear"
+    assert [one["seed"] for one in card["networks"]] == [2, 5]
+    for position, seed in enumerate((2, 5)):
+        alone = train(LINEAR, DIGITS, Recipe(epochs=1), seed=seed)
+        network = load_trained_seed(arch, None, weights=weights, seed=seed)
+        assert torch.equal(network[1].weight, alone.network[1].weight)
+        assert card["networks"][position]["test"]["correct"] == alone.test.correct
+    with pytest.raises(DefinitionError, match="holds seed2, seed5, not seed0"):
+        load_trained_seed(arch, None, weights=weights, seed=0)
 
 
 def test_default_file_is_where_a_model_that_looks_for_its_weights_finds_them():
@@ -292,7 +306,7 @@ def test_existing_weights_are_kept_unless_told_otherwise(command, monkeypatch):
 def test_override_replaces_weights(command, tmp_path):
     command()
     before = (tmp_path / "checkpoints" / "digits-linear.safetensors").read_bytes()
-    command(override=True, seed=1)
+    command(override=True, seeds=[1])
     assert (tmp_path / "checkpoints" / "digits-linear.safetensors").read_bytes() != before
 
 
