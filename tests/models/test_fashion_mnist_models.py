@@ -1,4 +1,4 @@
-"""The small networks of Fashion-MNIST: trained weights as their cards say."""
+"""The small networks of Fashion-MNIST: trained weights as their cards say, and one network per seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import models.fashion_mnist
 from registry import registry
 from testbed.data.datasets import load_samples
 from testbed.engine.classifier import load_classifier
-from testbed.errors import DataError
+from testbed.errors import DataError, DefinitionError
 from testbed.fingerprint import file_sha256
 from testbed.perturbations.noise import UniformNoise
 from testbed.randomness import SampleKeys
@@ -21,8 +21,10 @@ from testbed.training.batches import images_tensor
 from testbed.training.card import card_path
 from testbed.training.recipe import Recipe
 
-NAMES = [name for name, _ in models.fashion_mnist.NETWORKS]
+NAMES = [name for name, _ in models.fashion_mnist.CNNS]
 SIZE_LIMIT = 300_000  # bytes
+TWINS = [name for name, _, _ in models.fashion_mnist.TWINS]
+SEEDS = (0, 1, 2)
 EPSILON = 81 / 510  # half the minimal class separation
 LOWEST_TOP1 = {"fashion-mnist-cnn": 90.0, "fashion-mnist-cnn-mscr-linf": 85.0}  # clean
 
@@ -72,8 +74,8 @@ def test_the_twins_differ_in_their_training_noise_alone():
     assert set(clean["recipe"]) == set(Recipe.__dataclass_fields__)
 
 
-def top1(name, images, targets):
-    classifier = load_classifier(registry.model(name, "fashion-mnist"), device="cpu", fit_seed=0, fit_samples=None)
+def top1(name, images, targets, *, seed=0):
+    classifier = load_classifier(registry.model(name, "fashion-mnist"), device="cpu", fit_seed=seed, fit_samples=None)
     with torch.inference_mode():
         return 100 * float((classifier(images).argmax(dim=1) == targets).float().mean())
 
@@ -92,3 +94,32 @@ def test_only_the_twin_withstands_the_noise_that_it_was_trained_on(test_split):
     noisy = UniformNoise(norm="linf", epsilon=EPSILON)(images, keys=keys)
     plain, twin = (top1(name, noisy, targets) for name in NAMES)
     assert plain < 60 < 85 < twin
+
+
+# the neural ODE and its residual twin
+
+
+def test_the_twins_have_three_trainings_each_that_differ_in_the_seed_alone():
+    cards = [card_of(name) for name in TWINS]
+    assert [[network["seed"] for network in card["networks"]] for card in cards] == [list(SEEDS)] * 2
+    assert cards[0]["recipe"] == cards[1]["recipe"]
+    assert cards[0]["recipe"]["epochs"] <= 10
+    assert {card["num_parameters"] for card in cards} == {9_498}
+    for name, card in zip(TWINS, cards, strict=True):
+        assert card["sha256"] == file_sha256(registry.model(name, "fashion-mnist").weights)
+        assert min(network["test"]["top1"] for network in card["networks"]) > 85
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_seed_of_the_run_says_which_training_is_evaluated(name, test_split):
+    images, targets = images_tensor(test_split)[:1000], torch.from_numpy(test_split.targets)[:1000]
+    reached = [top1(name, images, targets, seed=seed) for seed in SEEDS]
+    assert len(set(reached)) == len(SEEDS)
+    for value, network in zip(reached, card_of(name)["networks"], strict=True):
+        assert value == pytest.approx(network["test"]["top1"], abs=3)  # of a tenth of the images
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_seed_that_was_not_trained_is_told(name):
+    with pytest.raises(DefinitionError, match="holds seed0, seed1, seed2, not seed3"):
+        load_classifier(registry.model(name, "fashion-mnist"), device="cpu", fit_seed=3, fit_samples=None)
