@@ -1,0 +1,1 @@
+"""Common corruptions at five severities (Hendrycks & Dietterich, ICLR 2019), for images of any size."""
