@@ -1,4 +1,4 @@
-"""The central registry: models, evaluation settings, data sets and metrics, by name."""
+"""The central registry: models, evaluation settings, data sets, corruptions and metrics, by name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eval_settings.dataset_base import Dataset
     from eval_settings.eval_setting_base import EvalSetting
     from models.model_base import Model
+    from testbed.perturbations.corruptions.corruption import Corruption
 
 T = TypeVar("T")
 _LIMITED = re.compile(r"(?P<name>.+)@limit(?P<limit>[1-9]\d*)")
@@ -92,6 +93,7 @@ class Registry:
         self._models: _Table[Model] = _Table("Model")
         self._settings: _Table[EvalSetting] = _Table("EvalSetting")
         self._datasets: _Table[Dataset] = _Table("Dataset")
+        self._corruptions: _Table[Corruption] = _Table("Corruption")
         self._metrics: _Table[Callable[..., Any]] = _Table("Metric")
         self._model_families: dict[str, Callable[[str], Model]] = {}
         self._model_variants: list[ModelVariants] = []
@@ -118,6 +120,11 @@ class Registry:
     def add_dataset(self, dataset: Dataset) -> None:
         """Registers a data set and with it all settings that are derived from one."""
         self._datasets.add(dataset.name, dataset, label=f"'{dataset.name}'", source=self._source)
+
+    def add_corruption(self, corruption: Corruption) -> None:
+        """Registers a corruption and with it settings for every data set of images, at each of its severities."""
+        self._corruptions.add(corruption.name, corruption, label=f"'{corruption.name}'", source=self._source)
+        self._derived.clear()
 
     def add_metric(self, name: str, function: Callable[..., Any]) -> None:
         """Registers a metric: a function of any of logits, targets, predictions, target_ranks, class_names and
@@ -160,7 +167,7 @@ class Registry:
         except BaseException:
             self._setting_families = [known for known in self._setting_families if known[1] != path]
             self._derived.clear()
-            for table in (self._models, self._settings, self._datasets, self._metrics):
+            for table in (self._models, self._settings, self._datasets, self._corruptions, self._metrics):
                 table.forget(path)
             raise
         finally:
@@ -241,6 +248,17 @@ class Registry:
         """Registered data sets by name."""
         return dict(self._datasets.values)
 
+    def corruption(self, name: str) -> Corruption:
+        """The corruption `name`. Raises: UnknownNameError."""
+        if (corruption := self._corruptions.get(name)) is not None:
+            return corruption
+        raise UnknownNameError(self._unknown("corruption", name, self.corruptions))
+
+    @property
+    def corruptions(self) -> dict[str, Corruption]:
+        """Registered corruptions by name."""
+        return dict(self._corruptions.values)
+
     @property
     def metrics(self) -> dict[str, Callable[..., Any]]:
         """Registered metrics by name."""
@@ -304,7 +322,7 @@ class Registry:
 
     @staticmethod
     def _listing_hint(kind: str) -> str:
-        return "" if kind == "dataset" else f"All names: python db.py --list-{kind}s-registry"
+        return "" if kind in ("dataset", "corruption") else f"All names: python db.py --list-{kind}s-registry"
 
 
 registry = Registry()

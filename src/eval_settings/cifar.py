@@ -1,6 +1,7 @@
 """The data sets `cifar10` and `cifar100`: 50,000 train and 10,000 test photos, 32 x 32 RGB.
 
-Found in the published folders, of either format, under the data root; else downloaded by torchvision.
+Found in the published folders, of either format, under the data root; else downloaded by torchvision. Their corrupted
+copies, CIFAR-10-C and CIFAR-100-C, likewise; an archive of these has 2.9 GB.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from eval_settings.dataset_base import Dataset
+from eval_settings.dataset_base import CorruptedCopies, Dataset
 from registry import registry
 from testbed.data.cifar import read_cifar
 from testbed.data.class_order import LABEL_SPACES
+from testbed.data.corrupted import COMMON_CORRUPTIONS
+from testbed.data.corrupted_arrays import load_severity_block
 from testbed.data.published_files import Format, PublishedFiles, load_arrays
 
 # name; what torchvision calls it; folder, train files and test file, pickled and (with `.bin`) binary; labels
@@ -20,6 +23,11 @@ SETS = (
      tuple(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "labels"),
     ("cifar100", "CIFAR100", ("cifar-100-python", "cifar-100-binary"), ("train",), "test", "fine_labels"),
 )  # fmt: skip
+# corrupted copies of each: title, where they are published, MD5 of the archive
+COPIES = {
+    "cifar10": ("CIFAR-10-C", "https://zenodo.org/records/2535967", "56bf5dcef84df0e2308c6dcbcbbd8499"),
+    "cifar100": ("CIFAR-100-C", "https://zenodo.org/records/3555552", "11f0ed0f1191edbf9fa23466ae6021d3"),
+}
 
 
 def _download(folder: Path, split: str, *, class_name: str) -> None:
@@ -29,6 +37,30 @@ def _download(folder: Path, split: str, *, class_name: str) -> None:
 
     published = getattr(datasets, class_name)
     download_and_extract_archive(published.url, folder, filename=published.filename, md5=published.tgz_md5)
+
+
+def corrupted_copies(name: str) -> CorruptedCopies:
+    """CIFAR-10-C or CIFAR-100-C: `fog.npy` with 10,000 images per severity, `labels.npy` with as many labels."""
+    title, source, md5 = COPIES[name]
+    form = Format(
+        folders=(title, f"{name}/{title}", f"{name}-c/{title}", f"{name}-c"),
+        files={corruption: (f"{corruption}.npy", "labels.npy") for corruption in COMMON_CORRUPTIONS},
+    )
+    files = PublishedFiles(
+        dataset=f"{name}-c",
+        formats=(form,),
+        source=source,
+        download=partial(_download_copies, archive=f"{title}.tar", source=source, md5=md5),
+    )
+    return CorruptedCopies(title=title, severities=COMMON_CORRUPTIONS, load=partial(load_severity_block, files=files))
+
+
+def _download_copies(folder: Path, corruption: str, *, archive: str, source: str, md5: str) -> None:
+    """Fetches and unpacks the archive, of all corruptions."""
+    from torchvision.datasets.utils import download_and_extract_archive
+
+    url = f"{source}/files/{archive}"
+    download_and_extract_archive(url, folder, filename=archive, md5=md5, remove_finished=True)
 
 
 for name, class_name, folders, train_files, test_file, labels in SETS:
@@ -55,6 +87,7 @@ for name, class_name, folders, train_files, test_file, labels in SETS:
             splits=("train", "test"),
             fit_split="train",
             canonical_size=32,
+            corrupted=corrupted_copies(name),
             description=f"60,000 photos in {len(LABEL_SPACES[name])} classes, 32 x 32 RGB; 50000 train, 10000 test",
         )
     )

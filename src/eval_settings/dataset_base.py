@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,37 @@ from testbed.errors import DefinitionError
 from testbed.records import Samples
 from testbed.run_split import RunSplit
 from testbed.signatures import check_arguments, check_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorruptedCopies:
+    """Corrupted copies of a data set's samples that somebody published, such as CIFAR-10-C.
+
+    Args:
+        title: what they are called.
+        severities: by name of the corruption those that are published; none for one that comes without severities.
+        load: `load(clean, corruption, severity, data_root)` -> Samples: copies of the clean Samples, in the same order
+            and under the same ids. `corruption` and `severity` are as in `severities`, None for no severity.
+        clean_split: the split that these are copies of; None for the one that is evaluated.
+        clean_setting: the setting that they are compared with; None for that of `Dataset.corruption_parent`.
+        cropped_size: side in pixels to which images were resized and cropped before; a model with a crop of that size
+            then takes them as they are. None where they have the size of the clean ones.
+    """
+
+    title: str
+    severities: Mapping[str, tuple[int, ...]]
+    load: Callable[..., Samples]
+    clean_split: str | None = None
+    clean_setting: str | None = None
+    cropped_size: int | None = None
+
+    def __post_init__(self) -> None:
+        where = f"CorruptedCopies '{self.title}':"
+        check_arguments(self.load, where=f"{where} load", required=("clean", "corruption", "severity", "data_root"))
+        for name, severities in self.severities.items():
+            check_name(name, what=f"{where} corruption")
+            if outside := [severity for severity in severities if severity not in range(1, 6)]:
+                raise DefinitionError(f"{where} '{name}' has severity {outside[0]!r}. Severities go from 1 to 5.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +66,10 @@ class Dataset:
             with one class name per line, or the class names themselves.
         domain: 'pixels' lie in [0, 1] and stay there under noise; 'numbers' have no bounds.
         noise_levels: levels that listings show, as `X-noise-NORM-LEVEL`; any other level can be asked for as well.
+        corruption_space: where corruptions are simulated: 'canonical', at the canonical size; 'model', at the size that
+            a model's transform ends in, as the ImageNet Testbed does.
+        corruption_parent: the clean setting that corruptions are compared with; None for that of the data set's name.
+        corrupted: published copies of its samples, for `X-c.NAME.SEVERITY_on-disk`.
         description: one line for listings.
     """
 
@@ -52,6 +87,9 @@ class Dataset:
     class_order: Literal["numeric", "lexicographic"] | Path | tuple[str, ...] | None = None
     domain: Literal["pixels", "numbers"] = "pixels"
     noise_levels: tuple[float, ...] = ()
+    corruption_space: Literal["canonical", "model"] = "canonical"
+    corruption_parent: str | None = None
+    corrupted: CorruptedCopies | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -60,7 +98,8 @@ class Dataset:
         if (self.loader is None) == (self.path is None):
             raise DefinitionError(f"{where} give either loader=... or path=..., one of the two.")
         check_arguments(self.loader, where=f"{where} loader", required=("split",), optional=("data_root",))
-        known = {self.eval_split, *((self.fit_split,) if self.fit_split else ()), *(self.separation_splits or ())}
+        named = (self.eval_split, self.fit_split, self.corrupted and self.corrupted.clean_split)
+        known = {split for split in named if split} | set(self.separation_splits or ())
         if unknown := sorted(known - set(self.splits)):
             raise DefinitionError(f"{where} has no split {', '.join(unknown)}. Its splits: {', '.join(self.splits)}.")
         if self.test_fraction is not None:
@@ -74,6 +113,8 @@ class Dataset:
             raise DefinitionError(f"{where} canonical_size is {self.canonical_size}. It must be 1 or more pixels.")
         if self.domain not in ("pixels", "numbers"):
             raise DefinitionError(f"{where} domain is {self.domain!r}. Use 'pixels' or 'numbers'.")
+        if self.corruption_space not in ("canonical", "model"):
+            raise DefinitionError(f"{where} corruption_space is {self.corruption_space!r}. Use 'canonical' or 'model'.")
         for level in self.noise_levels:
             if not 0 < level < float("inf") or float(f"{level:g}") != level:
                 raise DefinitionError(

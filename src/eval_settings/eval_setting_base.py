@@ -27,11 +27,13 @@ class StandardDataset:
         name: a registered data set, or a folder of that name under the data root.
         path: a folder with one sub-folder of images per class, or an .npz file; relative to the data root.
         split: which part of it; None for the part the data set is evaluated on.
+        corrupted: (corruption, severity) of its published copies (`Dataset.corrupted`); None for itself.
     """
 
     name: str | None = None
     path: str | Path | None = None
     split: str | None = None
+    corrupted: tuple[str, int | None] | None = None
 
     def __post_init__(self) -> None:
         if (self.name is None) == (self.path is None):
@@ -63,6 +65,7 @@ class EvalSetting:
             `testbed.logit_policy`); no part of what the setting is.
         space: 'model': perturb what the model's transform gives; 'canonical': perturb at the data set's canonical size
             and let the model's resize come after.
+        keeps_size: images that have the size of a model's crop already are not resized by the model's transform.
         limit: use only the first so many samples of an order that is fixed for the data set.
         version: bump it when the definition changes; without one the file is the version.
         description: one line for listings.
@@ -84,6 +87,7 @@ class EvalSetting:
     num_draws: int = 1
     store_logits: str = "full"
     space: Literal["model", "canonical"] = "model"
+    keeps_size: bool = False
     limit: int | None = None
     version: str | None = None
     description: str = ""

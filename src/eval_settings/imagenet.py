@@ -4,23 +4,42 @@ Folders `val` and, where models are fitted, `train`, each with a folder of image
 canonical space is 224 px after the standard resize and crop; its separation is that of val alone, since train is too
 large to search. It cannot be downloaded without an account.
 
+Its corruptions follow the ImageNet Testbed: simulated at the size that a model takes, and compared with `val`. Those of
+ImageNet-C, on disk, were resized to 256 px and cropped to 224 px before they were made, and a model that crops 224 px
+takes them as they are, as published; `..._on-disk-resized` resizes them again, as the ImageNet Testbed does.
+
 Source: Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge, 2015.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
-from eval_settings.dataset_base import Dataset
+from eval_settings.dataset_base import CorruptedCopies, Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from registry import registry
+from testbed.data.corrupted import COMMON_CORRUPTIONS
+from testbed.data.corrupted_folders import CorruptedFolders, load_folder
 from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
 from testbed.errors import DataError
 from testbed.records import Samples
 
 PLACES = ("imagenet", "ILSVRC2012", ".")  # relative to the data root
 _WNID = re.compile(r"n\d{8}")
+FOLDERS = CorruptedFolders(
+    title="ImageNet-C",
+    places=("ImageNet-C", "imagenet/ImageNet-C", "imagenet-c", "ILSVRC2012/ImageNet-C"),
+    groups=("blur", "digital", "extra", "noise", "weather"),
+    source="https://zenodo.org/records/2235448 (blur.tar, digital.tar, extra.tar, noise.tar and weather.tar)",
+)
+COPIES = CorruptedCopies(
+    title="ImageNet-C",
+    severities=COMMON_CORRUPTIONS,
+    load=partial(load_folder, folders=FOLDERS),
+    cropped_size=224,
+)
 
 
 def load_split(split: str, data_root: Path) -> Samples:
@@ -54,6 +73,9 @@ registry.add_dataset(
         fit_split="train",
         separation_splits=("val",),
         canonical_size=224,
+        corruption_space="model",
+        corruption_parent="val",
+        corrupted=COPIES,
         description="ImageNet (ILSVRC 2012): photos in 1,000 classes; 1281167 train, 50000 val",
     )
 )

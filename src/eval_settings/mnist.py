@@ -1,7 +1,9 @@
 """The data sets `mnist` and `fashion-mnist`: 60,000 train and 10,000 test images, 28 x 28 grey.
 
 Found in the published idx files, compressed or not, under the data root, or in torchvision's folders there;
-Fashion-MNIST also where Debian's package dataset-fashion-mnist puts it. Else downloaded by torchvision.
+Fashion-MNIST also where Debian's package dataset-fashion-mnist puts it. Else downloaded by torchvision. The corrupted
+copies of MNIST, MNIST-C, likewise. They were made with the parameters of ImageNet at 224 px, and 8 of the 15 kinds have
+no simulator here.
 """
 
 from __future__ import annotations
@@ -9,9 +11,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from eval_settings.dataset_base import Dataset
+from eval_settings.dataset_base import CorruptedCopies, Dataset
 from registry import registry
 from testbed.data.class_order import LABEL_SPACES
+from testbed.data.corrupted_arrays import load_pair
 from testbed.data.idx import read_images_and_labels
 from testbed.data.published_files import Format, PublishedFiles, load_arrays
 
@@ -22,12 +25,38 @@ SETS = (
      "https://github.com/zalandoresearch/fashion-mnist", "pictures of clothes in 10 classes"),
 )  # fmt: skip
 FILES = {"train": "train", "test": "t10k"}
+# what MNIST-C has, each at one severity, or without any
+MNIST_C: dict[str, tuple[int, ...]] = {
+    "shot_noise": (5,), "impulse_noise": (4,), "glass_blur": (1,), "motion_blur": (1,), "shear": (2,), "scale": (3,),
+    "rotate": (2,), "brightness": (5,), "translate": (3,), "stripe": (), "fog": (5,), "spatter": (4,),
+    "dotted_line": (), "zigzag": (), "canny_edges": (),
+}  # fmt: skip
+MNIST_C_SOURCE, MNIST_C_MD5 = "https://zenodo.org/records/3239543", "4b34b33045869ee6d424616cd3a65da3"
 
 
 def _download(folder: Path, split: str, *, class_name: str) -> None:
     from torchvision import datasets
 
     getattr(datasets, class_name)(folder, train=split == "train", download=True)
+
+
+def mnist_c() -> CorruptedCopies:
+    """MNIST-C: a folder per corruption with `test_images.npy` [10000, 28, 28, 1] and `test_labels.npy`."""
+    form = Format(
+        folders=("mnist_c", "mnist/mnist_c", "mnist-c/mnist_c", "MNIST-C/mnist_c", "mnist-c"),
+        files={name: (f"{name}/test_images.npy", f"{name}/test_labels.npy") for name in MNIST_C},
+    )
+    files = PublishedFiles(dataset="mnist-c", formats=(form,), source=MNIST_C_SOURCE, download=_download_mnist_c)
+    return CorruptedCopies(title="MNIST-C", severities=MNIST_C, load=partial(load_pair, files=files))
+
+
+def _download_mnist_c(folder: Path, corruption: str) -> None:
+    """Fetches and unpacks the archive, of all corruptions."""
+    from torchvision.datasets.utils import download_and_extract_archive
+
+    archive = "mnist_c.zip"
+    url = f"{MNIST_C_SOURCE}/files/{archive}"
+    download_and_extract_archive(url, folder, filename=archive, md5=MNIST_C_MD5, remove_finished=True)
 
 
 def _files(start: str, suffix: str) -> tuple[str, str]:
@@ -54,6 +83,7 @@ for name, class_name, other_places, class_names, source, what in SETS:
             fit_split="train",
             color_mode="L",
             canonical_size=28,
+            corrupted=mnist_c() if name == "mnist" else None,
             description=f"70,000 {what}, 28 x 28 grey; 60000 train, 10000 test",
         )
     )

@@ -3,6 +3,8 @@
 The published test part has no labels, so `val` is evaluated. The classes are the wnids, sorted. Found in the published
 folder `tiny-imagenet-200` under the data root; else downloaded.
 
+A third part, `clean-of-c`, has the photos that Tiny-ImageNet-C was made of; its setting is `tiny-imagenet-c-clean`.
+
 Source: Stanford CS231n, Tiny ImageNet visual recognition challenge, 2015.
 """
 
@@ -13,7 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
+from eval_settings._tiny_imagenet_c import CLEAN_SETTING, CLEAN_SPLIT, COPIES, load_clean
 from eval_settings.dataset_base import Dataset
+from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from registry import registry
 from testbed.data.download import retrieve
 from testbed.data.imagefolder import file_samples, image_files
@@ -28,6 +32,8 @@ FOLDER = "tiny-imagenet-200"
 
 def load_split(split: str, data_root: Path) -> Samples:
     """One split, as files that are decoded later. Raises: DataError: not there, or not as published."""
+    if split == CLEAN_SPLIT:
+        return load_clean(data_root)
     files = FILES.find(split, data_root)
     folder = files[0].parent
     class_names = tuple(sorted(read_bytes(files[0]).decode(errors="replace").split()))
@@ -84,10 +90,20 @@ registry.add_dataset(
         name="tiny-imagenet",
         loader=load_split,
         label_space="tiny-imagenet",
-        splits=("train", "val"),
+        splits=("train", "val", CLEAN_SPLIT),
         eval_split="val",
         fit_split="train",
+        separation_splits=("train", "val"),
         canonical_size=64,
+        corrupted=COPIES,
         description="110,000 photos in 200 classes, 64 x 64 RGB; 100000 train, 10000 val",
+    )
+)
+registry.add_eval_setting(
+    EvalSetting(
+        name=CLEAN_SETTING,
+        dataset=StandardDataset(name="tiny-imagenet", split=CLEAN_SPLIT),
+        version="1",
+        description="the 10,000 photos that Tiny-ImageNet-C was made of, which are not in Tiny ImageNet",
     )
 )

@@ -38,8 +38,8 @@ def test_the_published_folder_is_read_where_it_lies(place: str, tmp_path: Path) 
 
 def test_val_is_evaluated_and_no_model_is_chosen_on_it() -> None:
     dataset = registry.dataset("tiny-imagenet")
-    assert (dataset.splits, dataset.eval_split, dataset.fit_split) == (("train", "val"), "val", "train")
-    assert (dataset.separation_splits, dataset.canonical_size) == (None, 64)
+    assert (dataset.splits, dataset.eval_split, dataset.fit_split) == (("train", "val", "clean-of-c"), "val", "train")
+    assert (dataset.separation_splits, dataset.canonical_size) == (("train", "val"), 64)
 
 
 def test_what_is_not_as_published_is_named(tmp_path: Path) -> None:

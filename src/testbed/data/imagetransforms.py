@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,59 @@ def canonical_transform(size: int) -> CanonicalTransform:
     return CanonicalTransform(size)
 
 
+@dataclass(frozen=True)
+class _KeepingStandardTransform(StandardTransform):
+    """A StandardTransform that leaves an image alone which has the size of its crop."""
+
+    def to_pixels(self, image: Image) -> Image:
+        return image if image.size == (self.img_crop_size,) * 2 else super().to_pixels(image)
+
+
+class _KeepingCompose:
+    """A torchvision Compose that leaves out the resize for an image that has the size of its crop."""
+
+    def __init__(self, compose: Any, crop: tuple[int, int]) -> None:
+        self.compose, self.crop = compose, crop
+        self._unresized = [step for step in _flat(compose) if not type(step).__name__.startswith("Resize")]
+
+    def __call__(self, image: Image) -> Tensor:
+        if image.size != self.crop:
+            transformed: Tensor = self.compose(image)
+            return transformed
+        result: Any = image
+        for step in self._unresized:
+            result = step(result)
+        unresized: Tensor = result
+        return unresized
+
+    def __repr__(self) -> str:
+        return f"{self.compose!r} without its resize for images of {self.crop[0]} x {self.crop[1]} px"
+
+
+def keeping_size(transform: Callable[[Image], Tensor] | None) -> Callable[[Image], Tensor] | None:
+    """`transform`, which an image that already has the size of its centre crop passes without the resize before it.
+
+    For images that were resized and cropped when they were made. Those of another size pass `transform` as usual, and
+    all do where it has no centre crop.
+
+    Raises: DefinitionError: a transform of a kind whose resize cannot be told.
+    """
+    if transform is None:
+        return None
+    if isinstance(transform, StandardTransform):
+        return _KeepingStandardTransform(transform.img_resize_size, transform.img_crop_size)
+    if type(transform).__name__ != "Compose":
+        raise DefinitionError(
+            f"This setting takes images that were resized already, and cannot tell what in {transform!r} resizes them "
+            "again. Use a StandardTransform or a torchvision Compose, or a setting that resizes (..._on-disk-resized)."
+        )
+    crops = [step.size for step in _flat(transform) if type(step).__name__ == "CenterCrop"]
+    if not crops:
+        return transform
+    height, width = (crops[-1],) * 2 if isinstance(crops[-1], int) else crops[-1]
+    return _KeepingCompose(transform, (width, height))
+
+
 def transform_on_tensor(transform: Callable[[Image], Tensor] | None, images: Tensor) -> Tensor:
     """Float images [n, C, H, W] in [0, 1] as a model's transform would make them, had it been given these.
 
@@ -63,16 +116,23 @@ def transform_on_tensor(transform: Callable[[Image], Tensor] | None, images: Ten
     return images.clamp(0, 1)
 
 
+def _flat(compose: Any) -> Iterator[Any]:
+    """All steps of a Compose, nested ones unpacked."""
+    for step in compose.transforms:
+        if type(step).__name__ == "Compose":
+            yield from _flat(step)
+        else:
+            yield step
+
+
 def _flat_steps(compose: Any) -> list[Callable[[Tensor], Tensor]]:
     """The steps of a Compose, nested ones unpacked, without those that make a tensor."""
     from torch import nn
 
     steps: list[Callable[[Tensor], Tensor]] = []
-    for step in compose.transforms:
+    for step in _flat(compose):
         kind = type(step).__name__
-        if kind == "Compose":
-            steps += _flat_steps(step)
-        elif kind not in _TO_TENSOR and isinstance(step, nn.Module):
+        if kind not in _TO_TENSOR and isinstance(step, nn.Module):
             steps.append(step)
         elif kind not in _TO_TENSOR:
             raise DefinitionError(

@@ -14,8 +14,10 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import registry
+from testbed.data.corrupted import corrupted_samples
 from testbed.data.datasets import check_size, load_samples, resolve_dataset
 from testbed.data.imagebank import Bank, build_bank
+from testbed.data.imagetransforms import keeping_size
 from testbed.engine.identity import describe
 from testbed.engine.separations import check_level, facts, find_separation, searched_samples
 from testbed.errors import DataError
@@ -53,6 +55,7 @@ class Data:
     is_quiet: bool = False
     _warned: set[str] = field(default_factory=set)
     _samples: dict[tuple[str, Path | None, str], Samples] = field(default_factory=dict)
+    _corrupted: dict[tuple[str, str, tuple[str, int | None]], Samples] = field(default_factory=dict)
     _banks: dict[str, Bank] = field(default_factory=dict)
     _separations: dict[tuple[str, Path | None, Norm, bool], StoredSeparation] = field(default_factory=dict)
 
@@ -77,17 +80,41 @@ class Data:
         """The samples of a setting. Raises: DataError: missing, or not of the declared size."""
         dataset = self.dataset(setting.dataset)
         samples = self.samples(dataset, setting.dataset.split or dataset.eval_split)
+        if setting.dataset.corrupted is not None:
+            samples = self._copies(dataset, samples, setting.dataset.corrupted)
         if setting.size is not None and setting.idx_subsample_list is None:
             where = f"{dataset.path or dataset.name} ({samples.split})"
             check_size(setting=setting.name, declared=setting.size, found=len(samples), where=where)
         return samples
+
+    def _copies(self, dataset: Dataset, clean: Samples, corrupted: tuple[str, int | None]) -> Samples:
+        """Published copies of clean samples, loaded once."""
+        key = (dataset.name, clean.split, corrupted)
+        if key not in self._corrupted:
+            self._corrupted[key] = corrupted_samples(dataset, clean, *corrupted, data_root=self.data_root)
+        return self._corrupted[key]
 
     def bank(self, setting: EvalSetting, model: Model) -> Bank:
         """The decoded images of a setting as a model takes them."""
         dataset, samples = self.dataset(setting.dataset), self.setting_samples(setting)
         transform = None if setting.space == "canonical" else model.transform
         identity = {"setting": _identity(setting.transform, setting), "model": _identity(transform, model)}
-        return self._bank(dataset, samples, setting.transform, transform, identity)
+        if not setting.keeps_size:
+            return self._bank(dataset, samples, setting.transform, transform, identity)
+        identity["keeps_size"] = True
+        bank = self._bank(dataset, samples, setting.transform, keeping_size(transform), identity)
+        self._check_kept(dataset, setting, model, bank)
+        return bank
+
+    def _check_kept(self, dataset: Dataset, setting: EvalSetting, model: Model, bank: Bank) -> None:
+        """Says where images that were cropped already are resized and cropped once more."""
+        size = dataset.corrupted.cropped_size if dataset.corrupted and setting.dataset.corrupted else None
+        if size is not None and bank.shape[2:] != (size, size):
+            self.warn_once(
+                f"'{setting.name}' has images that were resized and cropped to {size} px before, and model "
+                f"'{model.name}' takes {bank.shape[2]} px: its transform resizes and crops them again, so that it sees "
+                "less of each than of the clean image. Results of models at different sizes do not compare."
+            )
 
     def _bank(
         self,

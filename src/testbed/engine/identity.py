@@ -66,6 +66,7 @@ def setting_version(
         "space": setting.space,
         "canonical_size": canonical_size,
         "separation": separation,
+        **({"keeps_size": True} if setting.keeps_size else {}),
         **({} if run_split is None else {"run_split": asdict(run_split)}),
     }
     identity = setting_fingerprint(
@@ -95,9 +96,14 @@ def cut_facts(setting: EvalSetting, model: Model) -> dict[str, bool]:
 
 
 def describe(value: object) -> Any:
-    """A JSON-able description of a value of a definition; code is covered by the definition's file or version."""
+    """A JSON-able description of a value of a definition; code is covered by the definition's file or version.
+
+    A value with a method `identity()` describes itself.
+    """
     if value is None:
         return None
+    if (identity := getattr(value, "identity", None)) is not None and not isinstance(value, type):
+        return {"type": type(value).__name__, **identity()}
     if is_dataclass(value) and not isinstance(value, type):
         # a field that later versions added keeps stored definitions what they are, as long as it is not used
         unused = {f.name for f in fields(value) if f.metadata.get("is_later") and getattr(value, f.name) == f.default}

@@ -87,8 +87,10 @@ def _with_parent(setting: EvalSetting, model_name: str, seed: int, request: Requ
 
 
 def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *, clean: str | None) -> Pairing:
-    draws_noise = setting.perturbation_fn_gpu is not None and "keys" in argument_names(setting.perturbation_fn_gpu)
-    is_random = bool(setting.perturbation_fn_cpu or setting.perturbation_fn_gpu or model.is_random)
+    perturb = setting.perturbation_fn_gpu
+    may_draw = perturb is not None and getattr(perturb, "is_random", True)  # a perturbation may know that it does not
+    draws_noise = perturb is not None and may_draw and "keys" in argument_names(perturb)
+    is_random = bool(setting.perturbation_fn_cpu or may_draw or model.is_random)
     is_another_fit = model.depends_on_seed or run_split(setting) is not None
     return Pairing(
         model=model,

@@ -16,6 +16,8 @@ from testbed.engine import plan
 from testbed.engine.plan import Pairing, Request, make_plan, run_split
 from testbed.engine.preflight import shard_size
 from testbed.errors import DefinitionError
+from testbed.perturbations.corruptions.corrupt import Corrupt
+from testbed.perturbations.corruptions.corruption import Corruption, severities
 
 
 def model(name: str, **changes: Any) -> Model:
@@ -86,6 +88,21 @@ def test_draws_are_for_settings_that_draw() -> None:
     found = planned("as-it-is", draws=3)
     assert [pairing.num_draws for pairing in found] == [1, 3]
     assert [pairing.num_draws for pairing in planned("as-it-is")] == [1, 10]
+
+
+def test_a_corruption_without_random_numbers_has_one_draw_and_no_seed(registry: Registry) -> None:
+    rows = {"cifar32": severities("factor", 0.9, 0.8, 0.7, 0.6, 0.5)}
+    functions = {"darken": lambda images, factor: images * factor, "flicker": lambda images, factor, keys: images}
+    for name, function in functions.items():
+        corrupt = Corrupt(
+            corruption=Corruption(name=name, group="digital", function=function, parameters=rows), severity=1
+        )
+        registry.add_eval_setting(
+            EvalSetting(name=name, dataset=StandardDataset(name="toy"), perturbation_fn_gpu=corrupt, num_draws=1)
+        )
+    found = {p.setting.name: (p.num_draws, p.noise_seed)
+             for p in planned("as-it-is", settings=tuple(functions), draws=3, seeds=(5,))}  # fmt: skip
+    assert found == {"darken": (1, 0), "flicker": (3, 5)}
 
 
 def test_an_attack_has_an_eighth_of_the_batch(registry: Registry) -> None:
