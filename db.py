@@ -45,6 +45,7 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--recompute", is_flag=True, help="Compute every metric again from the stored logits.")
 @click.option("--separation", metavar="DATASET", help="Find, store and print a data set's minimal class separation.")
 @click.option("--mscr", is_flag=True, help="What noise costs stored models, and whether that is more than chance.")
+@click.option("--corruption-report", is_flag=True, help="What common corruptions cost stored models, in one table.")
 @click.option("--compare", nargs=2, metavar="MODEL MODEL", help="How two stored models differ on the same samples.")
 @click.option("--claim", metavar="TEXT", help="Supported, refuted or undecided: 'loss(digits-mscr-linf) <= 1%'.")
 @click.option("--list-models-registry", is_flag=True, help="Names of the models that can be evaluated.")
@@ -69,17 +70,33 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--compact", is_flag=True, help="Give the space of what was deleted back to the disk.")
 @click.option("--repair", is_flag=True, help="Of --verify: take out damaged pieces, for eval.py to compute again.")
 @click.option("--dry-run", is_flag=True, help="Of --merge: report what would be done, and write nothing.")
-@click.option("--models", multiple=True, metavar="NAME...", help="Of --mscr, --claim: names or globs. [default: all]")
+@click.option(
+    "--models", multiple=True, metavar="NAME...",
+    help="Of --mscr, --corruption-report, --claim: names or globs. [default: all]",
+)  # fmt: skip
 @click.option(
     "--eval-settings", multiple=True, metavar="NAME...", help="Of --compare: settings, by name or glob. [default: all]"
 )
 @click.option(
-    "--dataset", "datasets", multiple=True, metavar="NAME...", help="Of --mscr, --compare: data sets. [default: all]"
-)
+    "--dataset", "datasets", multiple=True, metavar="NAME...",
+    help="Of --mscr, --corruption-report, --compare: data sets. [default: all]",
+)  # fmt: skip
+@click.option("--baseline", metavar="MODEL", help="Of --corruption-report: what mCE is by; or alexnet-published.")
+@click.option("--on-disk", is_flag=True, help="Of --corruption-report: published files. [default: made in memory]")
+@click.option("--well-posed", is_flag=True, help="Of --corruption-report: also what speaks against a simulator.")
 @click.option("--epsilon", type=float, help="Of --mscr: a noise level. [default: half the minimal class separation]")
-@click.option("--confidence", type=float, default=0.95, help="Of --mscr, --compare, --claim. [default: 0.95]")
-@click.option("--one-sided", is_flag=True, help="Of --mscr, --compare: one bound, accuracy at least and loss at most.")
-@click.option("--cluster-by", metavar="COLUMN", help="Of --mscr, --compare, --claim: what samples belong together by.")
+@click.option(
+    "--confidence", type=float, default=0.95,
+    help="Of --mscr, --corruption-report, --compare, --claim. [default: 0.95]",
+)  # fmt: skip
+@click.option(
+    "--one-sided", is_flag=True,
+    help="Of --mscr, --corruption-report, --compare: one bound, accuracy at least and loss at most.",
+)  # fmt: skip
+@click.option(
+    "--cluster-by", metavar="COLUMN",
+    help="Of --mscr, --corruption-report, --compare, --claim: what samples belong together by.",
+)  # fmt: skip
 @click.option(
     "--sample-table", type=click.Path(path_type=Path), metavar="FILE", help="Of --cluster-by: a CSV with sample_id."
 )
@@ -97,8 +114,9 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--eval-setting", metavar="NAME", help="Of --import-csv: what a results file of timm evaluates.")
 @click.option("--wide", is_flag=True, help="Of --export: a grid of top-1, a row per model and a column per setting.")
 @click.option(
-    "--with-published", multiple=True, metavar="SOURCE...", help="Of --export: these imported numbers as well."
-)
+    "--with-published", multiple=True, metavar="SOURCE...",
+    help="Of --export: these imported numbers as well; of --corruption-report: these alone.",
+)  # fmt: skip
 @click.option("--override", is_flag=True, help="Let --save-logits, --export, --import-csv replace, --purge delete.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
 @click.option("--db-url", envvar="TESTBED_DB", metavar="URL", help="The database. [default: results/testbed.sqlite]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from testbed.store.store import Store
 
 LEVELS = {"toy-mscr-linf": ("mscr", 0.1), "toy-noise-linf-0.05": ("noise", 0.05), "toy-mscr-l2": ("mscr", 0.7),
           "toy-mscr-linf-shared": ("mscr", 0.1)}  # fmt: skip
+CORRUPTED = re.compile(r"toy-c\.([a-z_]+)(?:\.([1-5]))?_(in-memory|on-disk)(-resized)?")
 
 
 @dataclass
@@ -61,7 +63,7 @@ class Lab:
         ids = tuple(f"test/{index}" for index in range(self.num_samples))
         dataset = DatasetVersion(name="toy", split="test", fingerprint=fingerprint(self.num_samples), sample_ids=ids,
                                  targets=np.arange(self.num_samples) % 2, class_names=("even", "odd"))  # fmt: skip
-        shift, spec = None, {}
+        shift, spec = _corruption(setting), {}
         if setting in LEVELS:
             kind, epsilon = LEVELS[setting]
             norm: Any = "l2" if "l2" in setting else "linf"
@@ -98,6 +100,15 @@ class Lab:
         if self.test_fraction is not None:
             indices = RunSplit(test_fraction=self.test_fraction).test_indices(self.num_samples, seed=fit_seed)
         return indices % 2
+
+
+def _corruption(setting: str) -> Shift | None:
+    """The shift of `toy-c.NAME.SEVERITY_in-memory`, `_on-disk` and the latter with a suffix."""
+    if (found := CORRUPTED.fullmatch(setting)) is None:
+        return None
+    name, severity, kind, suffix = found.groups()
+    family = f"common-corruption{'-on-disk' if kind == 'on-disk' else ''}{suffix or ''}"
+    return Shift(family=family, name=name, severity=int(severity) if severity else None, clean_eval_setting="toy")
 
 
 @pytest.fixture

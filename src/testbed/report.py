@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+from testbed.corruption_words import corruption_sentences, is_corrupted
 from testbed.metrics.intervals import Side
 from testbed.records import MetricValue, Shift
 from testbed.results import COMPARISONS, Result, by_fit
@@ -53,7 +54,7 @@ def interval_cell(value: MetricValue, side: Side = "both") -> str:
 
 
 def report_text(results: Sequence[Result], separations: Mapping[str, Mapping[str, Any]]) -> str:
-    """The table, and a sentence for every model under noise.
+    """The table, and sentences for every model under noise and under corruptions.
 
     Args:
         results: of one command.
@@ -61,10 +62,11 @@ def report_text(results: Sequence[Result], separations: Mapping[str, Mapping[str
     """
     telling: dict[str, Result] = {}
     for result in results:
-        if result.comparisons:
+        if result.comparisons and not is_corrupted(result):
             telling[result.evaluation.model] = _more_telling(telling.get(result.evaluation.model), result, separations)
     sentences = [sentence(result, separations.get(result.evaluation.setting)) for result in telling.values()]
-    return "\n".join([results_table(results), *(f"\n{fill(text, WIDTH)}" for text in sentences)])
+    sentences += corruption_sentences(results)
+    return "\n".join([results_table(results), *(f"\n{fill(text, WIDTH)}" for text in sentences if text)])
 
 
 def _more_telling(known: Result | None, other: Result, separations: Mapping[str, Mapping[str, Any]]) -> Result:

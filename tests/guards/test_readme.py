@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 SCRIPTS = ("eval", "db", "train")
-FIGURES = tuple(f"plotting.{path.stem}" for path in (ROOT / "plotting").glob("*.py") if "@figure" in path.read_text())
+FIGURES = tuple(
+    f"plotting.{path.stem}" for path in (ROOT / "plotting").glob("*.py") if "\ndef main(" in path.read_text()
+)
 
 
 def _command(script: str) -> click.Command:

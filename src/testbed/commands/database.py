@@ -30,6 +30,7 @@ ACTIONS: dict[str, str] = {
     "recompute": "inspection",
     "separation": "separation",
     "mscr": "mscr",
+    "corruption_report": "corruption",
     "compare": "compare",
     "claim": "claim",
     "list_models_registry": "listing",

@@ -60,11 +60,14 @@ def mscr(options: Options) -> int | None:
     return EXIT_SOME_FAILED if missing else None
 
 
-def fill_command(options: Options, models: Iterable[str], setting: str, seeds: Sequence[int] = ()) -> str:
-    """The command line that evaluates models on a setting into the store that was asked."""
+def fill_command(
+    options: Options, models: Iterable[str], setting: str | Sequence[str], seeds: Sequence[int] = ()
+) -> str:
+    """The command line that evaluates models on a setting, or on several, into the store that was asked."""
     store = ["--db"] if not options["db_url"] else ["--db-url", str(options["db_url"])]
     store = ["--logdir", str(options["logdir"])] if options["logdir"] else store
-    names = ["--models", *dict.fromkeys(models), "--eval-settings", setting]
+    settings = [setting] if isinstance(setting, str) else setting
+    names = ["--models", *dict.fromkeys(models), "--eval-settings", *settings]
     runs = ["--seeds", *map(str, seeds)] if set(seeds) - {0} else []
     return shlex.join(["python", "eval.py", *names, *runs, *store])
 

@@ -1,0 +1,239 @@
+"""The action of `db.py` that tells what common corruptions cost stored and published models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import stdev
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from testbed.cli import EXIT_SOME_FAILED, say
+from testbed.commands.action import Options, print_json, reading
+from testbed.commands.corruption_published import print_published
+from testbed.commands.mscr import fill_command
+from testbed.commands.precision import precision_of, precision_words
+from testbed.errors import UnknownNameError
+from testbed.records import MetricValue
+from testbed.report import WIDTH, aligned_table, interval_cell
+
+if TYPE_CHECKING:
+    from testbed.metrics.intervals import Side
+    from testbed.results import Precision
+    from testbed.results.corruption import DatasetGrids, StoredGrid
+    from testbed.results.corruption_report import Column, CorruptionReport
+
+MARKS = {"best": " *", "alike": " ~", "": "  "}
+MEANS = {  # the rows below the corruptions, by name of the number
+    "clean_accuracy": "clean accuracy, A_cl %",
+    "corruption_accuracy": "mean accuracy, A_c %",
+    "recovery": "recovered, q %",
+    "relative_corruption_accuracy_on_common_correct": "A_rel_c %, right by all",
+}
+ERRORS = {
+    "unnormalised_mean_error_15": "unnormalised mean error %",
+    "unnormalised_mean_error_19": "the same over 19 %",
+    "mce": "mCE %",
+    "relative_mce": "relative mCE %",
+}
+SHOWN = 3  # settings in a message
+
+
+def corruption_report(options: Options) -> int | None:
+    """Prints relative corruption accuracy by corruption and model, means, errors, and whether it is well-posed.
+
+    Raises: UnknownNameError: nothing of what is asked for is stored; the message has the command that fills it.
+    """
+    from testbed.metrics.alexnet import ALEXNET_IMAGENET_C
+    from testbed.results.corruption import IN_MEMORY, ON_DISK, corruption_grids
+    from testbed.results.corruption_record import report_record
+    from testbed.results.corruption_report import corruption_report as report_of
+
+    if options["with_published"]:
+        print_published(options)
+        return None
+    precision, asked, baseline = precision_of(options), options["models"], options["baseline"]
+    needed = [baseline] if asked and baseline and baseline != ALEXNET_IMAGENET_C.name else []
+    with reading(options) as store:
+        found = corruption_grids(
+            store, precision, models=(*asked, *needed), datasets=options["datasets"],
+            family=ON_DISK if options["on_disk"] else IN_MEMORY,
+        )  # fmt: skip
+        made = [
+            report_of(one, precision, models=asked, baseline=baseline, with_wellposed=options["well_posed"])
+            for one in found
+        ]
+        reports = [report for report in made if report]
+        if not reports:
+            raise UnknownNameError(_nothing(options))
+        records = [report_record(report) for report in reports] if options["as_json"] else []
+    if options["as_json"]:
+        asked_for = {"confidence": precision.confidence, "one_sided": precision.is_one_sided}
+        print_json({"results": records, **asked_for, "cluster_by": precision.cluster_by or None})
+    else:
+        print("\n\n".join(_text(report, precision) for report in reports))
+    missing = [line for one in found for line in _missing(one, options)]
+    for line in missing:
+        say(line)
+    return EXIT_SOME_FAILED if missing else None
+
+
+def _nothing(options: Options) -> str:
+    dataset = (options["datasets"] or ("DATASET",))[0]
+    kind = "on-disk" if options["on_disk"] else "in-memory"
+    command = fill_command(options, options["models"] or ("MODEL",), f"{dataset}-c.*_{kind}")
+    return f"No model that was asked for has a complete evaluation under {kind} corruptions. Run: {command}"
+
+
+def _missing(found: DatasetGrids, options: Options) -> Iterator[str]:
+    """What has to be evaluated before all rows are there for all models."""
+    for model in found.models:
+        if model.missing:
+            settings = list(model.missing)
+            seeds = sorted({seed for seeds in model.missing.values() for seed in seeds})
+            more = f" and {len(settings) - SHOWN} more" if len(settings) > SHOWN else ""
+            command = fill_command(options, [model.evaluation.model], settings, seeds)
+            yield f"Not stored: {model.name} on {', '.join(settings[:SHOWN])}{more}. Run: {command}"
+
+
+def _text(report: CorruptionReport, precision: Precision) -> str:
+    """The table, what it is over, and what is known about the simulator."""
+    kind = "read from disk" if report.family.endswith("-on-disk") else "simulated in memory"
+    notes = [*_notes(report, precision), *_findings(report)]
+    title = f"{report.dataset}: relative corruption accuracy A_rel_c %, corruptions {kind}"
+    tables = [_table(report, precision)]
+    if any(column.recoveries for column in report.columns):
+        tables.append(_recoveries(report))
+    return "\n\n".join([title, *tables, "\n".join(fill(note, WIDTH) for note in notes)])
+
+
+def _table(report: CorruptionReport, precision: Precision) -> str:
+    from testbed.metrics.corruption import RELATIVE
+    from testbed.results.corruption_report import MEAN
+
+    table = [["corruption", "severity", *(f"{column.stored.name}  " for column in report.columns)]]
+    for name, severities in report.rows.items():
+        cells = [column.relative[name] for column in report.columns]
+        table.append([name, _severities(severities), *_marked(report, name, cells, precision)])
+    over = {_severities(report.rows[name]) for name in report.averaged}
+    words = over.pop() if len(over) == 1 else "as above"
+    means = [column.mean[RELATIVE] for column in report.columns]
+    table.append([_mean_words(report), words, *_marked(report, MEAN, means, precision)])
+    if any(_spread(column) for column in report.columns):
+        table.append(["  sd over runs", "", *(f"{_spread(column)}  " for column in report.columns)])
+    for name, label in MEANS.items():
+        cells_words = "" if name == "clean_accuracy" else words
+        table += _row(label, cells_words, [column.mean.get(name) for column in report.columns], precision, name)
+    for name, label in ERRORS.items():
+        values = [column.errors.get(name) for column in report.columns]
+        if any(value and value.value is not None for value in values):
+            table += _row(label, "1-5", values, precision, name)
+    return aligned_table(table, num_names=2)
+
+
+def _recoveries(report: CorruptionReport) -> str:
+    """By cell q, and in brackets its null."""
+    table = [["recovered, q % (by guessing)", *(column.stored.name for column in report.columns)]]
+    for cell in ((name, severity) for name, severities in report.rows.items() for severity in severities):
+        row = [f"{cell[0]} {cell[1] or ''}".strip()]
+        for value in (column.recoveries.get(cell) for column in report.columns):
+            null = None if value is None else value.detail["guessing"]
+            row.append("" if value is None else interval_cell(value) + ("" if null is None else f" ({null:.1f})"))
+        table.append(row)
+    return aligned_table(table, num_names=1)
+
+
+def _marked(report: CorruptionReport, row: str, values: Sequence[MetricValue], precision: Precision) -> list[str]:
+    marks = report.marks.get(row, [""] * len(values))
+    return [_cell(value, precision, "lower") + MARKS[mark] for value, mark in zip(values, marks, strict=True)]
+
+
+def _row(
+    label: str, over: str, values: Sequence[MetricValue | None], precision: Precision, name: str
+) -> list[list[str]]:
+    """A row below the corruptions; none where no model has such a number."""
+    from testbed.metrics.corruption import SIDES
+
+    side = SIDES.get(name, "lower" if name in MEANS else "upper")
+    cells = ["" if value is None else f"{_cell(value, precision, side)}  " for value in values]
+    return [[label, over, *cells]] if any(cells) else []
+
+
+def _cell(value: MetricValue, precision: Precision, side: Side) -> str:
+    return interval_cell(value, precision.side(side))
+
+
+def _severities(severities: Sequence[int | None]) -> str:
+    """The severities in words, such as '1-5'."""
+    known = [severity for severity in severities if severity is not None]
+    if len(known) > 1 and known == list(range(known[0], known[-1] + 1)):
+        return f"{known[0]}-{known[-1]}"
+    return ", ".join(map(str, known)) or "-"
+
+
+def _mean_words(report: CorruptionReport) -> str:
+    from testbed.metrics.corruption import COMMON
+
+    number = len(report.averaged)
+    return "mean of the 15" if number == len(COMMON) else f"mean of {number}"
+
+
+def _spread(column: Column) -> str:
+    """The standard deviation of the mean over runs that fit a model each."""
+    from testbed.metrics.corruption import RELATIVE
+
+    runs = [value for value in column.mean[RELATIVE].detail.get("runs", ()) if value is not None]
+    return f"{stdev(runs):.2f}" if len(runs) > 1 else ""
+
+
+def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
+    """What the numbers are over, and why some of them are undefined."""
+    from testbed.metrics.corruption import COMMON
+
+    yield (
+        "A_rel_c: of the images right when clean, those right under the corruption, over the severities of its row; "
+        f"below them, over those of the mean. {precision_words(precision).capitalize()}; so are cells."
+    )
+    yield "; ".join(_sample_words(column.stored) for column in report.columns) + "."
+    if report.marks:
+        runs = any(len(column.stored.grid.clean) > 1 for column in report.columns)
+        test = "intervals of the difference, Bonferroni" if runs else "sign flips of images, Holm"
+        yield f"*: best; ~: not distinguishable from the best (paired over images: {test} over all rows and pairs)."
+    elif len(report.columns) > 1:
+        yield f"The models are not compared with each other, because {report.not_compared}."
+    if lacking := [name for name in COMMON if name not in report.rows]:
+        yield f"Of the 15 common corruptions, {len(lacking)} are missing: {', '.join(lacking)}."
+    if (base := report.baseline.errors) is not None:
+        yield f"mCE is by {base.name} ({base.source}), whose errors are taken as they are: it belongs to its protocol."
+    yield from _reasons(report)
+
+
+def _sample_words(stored: StoredGrid) -> str:
+    """How many samples, draws and runs a model's column is over."""
+    draws = sorted({round(number) for number in stored.grid.num_draws.values()})
+    words = f"{draws[0]}" if len(draws) == 1 else f"{draws[0]} to {draws[-1]}"
+    seeds = f"seed{'s' if len(stored.seeds) > 1 else ''} {', '.join(map(str, stored.seeds))}"
+    fits = f" with each of {len(stored.grid.clean)} fitted models" if len(stored.grid.clean) > 1 else ""
+    plural = "" if words == "1" else "s"
+    return f"{stored.name}: {stored.grid.clean.shape[1]} samples x {words} draw{plural}{fits}, {seeds}"
+
+
+def _reasons(report: CorruptionReport) -> Iterator[str]:
+    """Why numbers are undefined: each reason once, with the numbers."""
+    found: dict[str, dict[str, None]] = {}
+    for column in report.columns:
+        for name, label in (MEANS | ERRORS).items():
+            value = column.mean.get(name) or column.errors.get(name)
+            if value is not None and value.value is None:
+                found.setdefault(value.reason, {})[label.removesuffix(" %")] = None
+    for reason, labels in found.items():
+        yield f"Undefined, because {reason}: {', '.join(labels)}."
+
+
+def _findings(report: CorruptionReport) -> Iterator[str]:
+    for column in report.columns:
+        if column.findings is None:
+            continue
+        if not column.findings:
+            yield f"{column.stored.name}: nothing speaks against the corruptions, in {len(column.recoveries)} cells."
+        for found in column.findings:
+            yield f"{column.stored.name}, {found.sentence}"

@@ -1,0 +1,185 @@
+"""`db.py --corruption-report`: what is printed, and what is refused with the command that helps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import Command
+from tests.laboratory import lab
+
+from testbed.commands.corruption import corruption_report
+from testbed.errors import DataError, UnknownNameError
+from testbed.metrics.corruption import COMMON
+from testbed.records import PublishedResult
+
+__all__ = ["lab"]
+
+CLEAN = np.array([1, 1, 1, 1, 1, 1, 0, 0], bool)
+FOG = [[1, 1, 1, 1, 1, 0, 1, 0], [1, 1, 1, 0, 0, 0, 0, 0]]
+SNOW = [[1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0, 0]]
+
+
+def put(lab: Any, model: str, *, shift: int = 0, kind: str = "in-memory", **seeds: int) -> None:
+    lab.put(model, "toy", CLEAN, fit_seed=seeds.get("fit_seed", 0))
+    for name, rows in {"fog": FOG, "snow": SNOW}.items():
+        for severity, right in enumerate(rows, start=1):
+            lab.put(model, f"toy-c.{name}.{severity}_{kind}", np.roll(right, shift), **seeds)
+    lab.put(model, f"toy-c.greyscale_{kind}", CLEAN, **seeds)
+
+
+@pytest.fixture
+def options(lab: Any) -> dict[str, Any]:
+    """The options of db.py for a store with two models."""
+    put(lab, "net-a")
+    put(lab, "net-b", shift=3)
+    given = dict.fromkeys(
+        ("logdir", "cluster_by", "sample_table", "one_sided", "as_json", "baseline", "on_disk", "well_posed")
+    )
+    return {**given, "db_url": lab.url, "confidence": 0.95, "models": (), "datasets": (), "with_published": ()}
+
+
+def printed(capsys: Any) -> dict[str, str]:
+    """The rows of the table by their label, and all notes as one text under ''."""
+    table, notes = capsys.readouterr().out.split("\n\n")[1:3]
+    rows = {line.strip().split("  ")[0]: line for line in table.splitlines()}
+    return rows | {"": " ".join(notes.split())}
+
+
+def test_table_has_a_row_per_corruption_and_the_means_below(options: Any, capsys: Any) -> None:
+    assert corruption_report(options) is None
+    rows = printed(capsys)
+    assert list(rows)[2:-1] == [
+        "snow", "fog", "greyscale", "mean of 2", "clean accuracy, A_cl %", "mean accuracy, A_c %", "recovered, q %",
+        "A_rel_c %, right by all",
+    ]  # fmt: skip
+    assert rows["fog"].split()[1:3] == ["1-2", "66.67"]  # (5 + 3) / 12
+    assert rows["greyscale"].split()[1:3] == ["-", "100.00"]
+    assert rows["mean of 2"].split()[3:5] == ["1-2", "70.83"]  # 17 / 24: greyscale is none of the 15
+    assert "] *" in rows["fog"]
+    assert "] ~" in rows["fog"]
+    assert rows["recovered, q %"].split()[3] == "1-2"
+    notes = rows[""]
+    assert "net-a: 8 samples x 1 draw, seed 0; net-b: 8 samples x 1 draw, seed 0." in notes
+    assert "95 % intervals over samples" in notes
+    assert "*: best; ~: not distinguishable from the best (paired over images: sign flips of images, Holm" in notes
+    assert "Of the 15 common corruptions, 13 are missing: gaussian_noise" in notes
+    assert "errors that are not divided by one's are no mCE: mCE, relative mCE." in notes
+    assert "Undefined, because severity 3, 4, 5 of snow, severity 3, 4, 5 of fog and all of gaussian_noise" in notes
+
+
+def test_one_model_has_no_marks(options: Any, capsys: Any) -> None:
+    corruption_report({**options, "models": ("net-a",)})
+    rows = printed(capsys)
+    assert "*" not in rows["fog"]
+    assert "A_rel_c %, right by all" not in rows
+    assert "best" not in rows[""]
+
+
+def test_fitted_models_show_their_spread(options: Any, lab: Any, capsys: Any) -> None:
+    for seed in range(3):
+        put(lab, "fitted", shift=seed, fit_seed=seed, noise_seed=seed)
+    corruption_report({**options, "models": ("fitted", "net-a")})
+    rows = printed(capsys)
+    values = [17 / 24, 17 / 24, 16 / 24]
+    assert rows["sd over runs"].split()[3] == f"{100 * np.std(values, ddof=1):.2f}"
+    assert "fitted: 8 samples x 1 draw with each of 3 fitted models, seeds 0, 1, 2" in rows[""]
+    assert "intervals of the difference, Bonferroni" in rows[""]
+
+
+def test_what_one_model_lacks_is_told_with_the_command_that_fills_it(options: Any, lab: Any, capsys: Any) -> None:
+    lab.put("net-a", "toy-c.frost.1_in-memory", FOG[0])
+    assert corruption_report(options) == 1
+    captured = capsys.readouterr()
+    assert "undefined" in next(line for line in captured.out.splitlines() if line.startswith("frost"))
+    assert "severity 1 of frost" not in captured.out.split("\n\n")[1]
+    assert "because all of frost missing" in " ".join(captured.out.split())
+    command = "python eval.py --models net-b --eval-settings toy-c.frost.1_in-memory --db-url "
+    assert f"Not stored: net-b on toy-c.frost.1_in-memory. Run: {command}{options['db_url']}" in captured.err
+
+
+def test_nothing_stored_is_refused_with_the_command_that_fills_it(options: Any) -> None:
+    with pytest.raises(UnknownNameError) as refused:
+        corruption_report({**options, "on_disk": True, "datasets": ("toy",)})
+    command = "python eval.py --models MODEL --eval-settings 'toy-c.*_on-disk' --db-url "
+    assert command + options["db_url"] in str(refused.value)
+
+
+def test_on_disk_is_asked_for_by_itself(options: Any, lab: Any, capsys: Any) -> None:
+    put(lab, "net-a", shift=4, kind="on-disk")
+    corruption_report({**options, "on_disk": True})
+    out = capsys.readouterr().out
+    assert out.startswith("toy: relative corruption accuracy A_rel_c %, corruptions read from disk")
+    assert "net-b" not in out
+
+
+def test_baseline_is_told_and_one_of_other_data_is_refused_in_words(options: Any, capsys: Any) -> None:
+    corruption_report({**options, "models": ("net-a",), "baseline": "net-b"})
+    notes = printed(capsys)[""]
+    assert "mCE is by net-b (net-b of this store, on the same settings), whose errors are taken as they are" in notes
+    corruption_report({**options, "baseline": "alexnet-published"})
+    assert "alexnet-published is of the published files of ImageNet-C" in printed(capsys)[""]
+    with pytest.raises(UnknownNameError, match="'net-z' has no complete evaluation under corruptions"):
+        corruption_report({**options, "models": ("net-a",), "baseline": "net-z"})
+
+
+def test_wellposedness_is_told_in_sentences(options: Any, capsys: Any) -> None:
+    corruption_report({**options, "well_posed": True, "models": ("net-a",)})
+    out = capsys.readouterr().out
+    recovered = {line.split("  ")[0]: line.split()[2:] for line in out.split("\n\n")[2].splitlines()}
+    assert recovered["fog 1"][0] == "50.00"
+    assert recovered["fog 1"][-1] == "(50.0)"
+    notes = " ".join(out.split())
+    assert "net-a, greyscale: all logits are those of the clean images" in notes
+    assert "net-a, fog" not in notes
+
+
+def test_json_has_every_number_with_its_interval(options: Any, capsys: Any) -> None:
+    corruption_report({**options, "as_json": True, "models": ("net-a",), "confidence": 0.9})
+    found = json.loads(capsys.readouterr().out)
+    (report,) = found["results"]
+    (model,) = report["models"]
+    assert (found["confidence"], report["dataset"], model["model"], model["n"]) == (0.9, "toy", "net-a", 8)
+    for cell in model["cells"]:
+        for number in cell["metrics"].values():
+            assert number["ci_low"] < number["value"] < number["ci_high"] or number["value"] in (0, 100)
+    assert model["errors"]["mce"]["value"] is None
+    assert model["errors"]["mce"]["reason"]
+
+
+def test_one_bound_is_shown_as_one(options: Any, capsys: Any) -> None:
+    corruption_report({**options, "one_sided": True})
+    rows = printed(capsys)
+    assert "66.67 (>= " in rows["fog"]
+    assert "95 % one-sided bounds" in rows[""]
+
+
+def test_clusters_need_a_table(options: Any) -> None:
+    with pytest.raises(DataError, match="--sample-table FILE"):
+        corruption_report({**options, "cluster_by": "patient"})
+
+
+def test_published_grid_is_measured_by_both_baselines(options: Any, lab: Any, capsys: Any) -> None:
+    lab.store.put_published(
+        [PublishedResult(source="grid", source_sha256="0" * 64, model=model, metric="top1", protocol="resized",
+                         eval_setting=f"imagenet-c.{name}.{severity}_on-disk", value=value)
+         for model, value in (("net", 70.0), ("alexnet", 40.0)) for name in COMMON for severity in range(1, 6)]
+    )  # fmt: skip
+    published = {**options, "with_published": ("grid",), "models": ("net",)}
+    corruption_report(published)
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if line.startswith("net"))
+    assert [row.split()[index] for index in (1, 4, 5)] == ["30.00", "50.00", "undefined"]
+    assert "A baseline belongs to its protocol" in " ".join(out.split())
+    assert "Undefined, net: the clean error is not known." in " ".join(out.split())
+    corruption_report({**published, "as_json": True})
+    (record,) = json.loads(capsys.readouterr().out)["results"]
+    assert record["baselines"]["alexnet"]["mce"]["value"] == pytest.approx(50)
+
+
+def test_report_is_an_option_of_db(command: Command, options: Any) -> None:
+    done = command("db.py", "--corruption-report", "--dataset", "toy", "--well-posed", "--db-url", options["db_url"])
+    assert done.code == 0, done.err
+    assert "mean of 2" in done.out
