@@ -1,34 +1,52 @@
-"""The command line that all figures share: where the results lie, which of them to show, where the files go."""
+"""The command lines that figures share: where the results lie, which of them to show, where the files go."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli import ManyCommand
 from testbed.records import NORMS
 
-OPTIONS = (
+if TYPE_CHECKING:
+    from testbed.store.store import Store
+
+Draw = Callable[..., Iterable[Path]]
+Option = Callable[[Any], Any]
+
+_PLACES = (
     click.option("--db-url", envvar="TESTBED_DB", metavar="URL",
                  help="The database. [default: results/testbed.sqlite]"),
     click.option("--logdir", type=click.Path(path_type=Path), help="Use the database of this log directory instead."),
     click.option("--out", type=click.Path(path_type=Path), default=Path("results/figures"), show_default=True,
                  help="Folder for the PDF, PNG and CSV; files of the same name are replaced."),
     click.option("--dataset", metavar="NAME", help="The data set, if the database holds several."),
+)  # fmt: skip
+_MODELS = click.option("--models", multiple=True, metavar="NAME...", help="Only these models, by name or glob.")
+_OF_NOISE = (
+    *_PLACES,
     click.option("--norm", type=click.Choice(NORMS), default="linf", show_default=True, help="Norm of the noise."),
     click.option("--shared", "is_shared", is_flag=True,
                  help="Noise whose offsets all samples share, and models fitted on such noise."),
-    click.option("--models", multiple=True, metavar="NAME...", help="Only these models, by name or glob."),
+    _MODELS,
     click.option("--samples", "num_samples", type=click.IntRange(min=1), metavar="N",
                  help="Only evaluations of N samples, if the database holds several numbers."),
 )  # fmt: skip
+_OF_CORRUPTIONS = (
+    *_PLACES,
+    _MODELS,
+    click.option("--on-disk", "is_on_disk", is_flag=True,
+                 help="Corrupted images that were read from disk. [default: made in memory]"),
+    click.option("--metric", type=click.Choice(["A_rel_c", "A_c", "q"], case_sensitive=False), default="A_rel_c",
+                 show_default=True, help="Relative corruption accuracy, corruption accuracy, or recovery."),
+)  # fmt: skip
 
 
-def figure_command(draw: Callable[..., Iterable[Path]]) -> click.Command:
+def figure_command(draw: Draw) -> click.Command:
     """A command that opens the store, calls `draw(stored, out, ...)`, and prints the paths that it returns.
 
     Args:
@@ -36,18 +54,42 @@ def figure_command(draw: Callable[..., Iterable[Path]]) -> click.Command:
             its own; its docstring is the help.
     """
 
-    @functools.wraps(draw)  # with the options that were put on it
-    def command(*, db_url: str | None, logdir: Path | None, out: Path, **options: Any) -> None:
+    def found(store: Store, given: dict[str, Any]) -> Any:
         from plotting.selection import Selection
         from plotting.stored import stored
 
+        return stored(store, Selection(**{name: given.pop(name) for name in Selection.__dataclass_fields__}))
+
+    return _command(draw, _OF_NOISE, found)
+
+
+def figure_of_corruptions(draw: Draw) -> click.Command:
+    """As `figure_command`, for `draw(grids, out, ...)` of models under common corruptions.
+
+    Args: draw: takes a `plotting.corruption_table.Corruptions` in the place of what is stored under noise.
+    """
+
+    def found(store: Store, given: dict[str, Any]) -> Any:
+        from plotting.corruption_table import corruptions
+
+        return corruptions(store, **{name: given.pop(name) for name in ("dataset", "models", "is_on_disk", "metric")})
+
+    return _command(draw, _OF_CORRUPTIONS, found)
+
+
+def _command(
+    draw: Draw, options: Sequence[Option], found: Callable[[Store, dict[str, Any]], Any]
+) -> click.Command:  # fmt: skip
+    """`draw` with the options that figures share; `found` takes those out that say what is asked for."""
+
+    @functools.wraps(draw)  # with the options that were put on it
+    def command(*, db_url: str | None, logdir: Path | None, out: Path, **given: Any) -> None:
         from testbed.commands.action import reading
 
-        wanted = Selection(**{name: options.pop(name) for name in Selection.__dataclass_fields__})
         with reading({"db_url": db_url, "logdir": logdir}) as store:
-            for path in draw(stored(store, wanted), out, **options):
+            for path in draw(found(store, given), out, **given):
                 print(path)
 
-    for option in reversed(OPTIONS):
+    for option in reversed(options):
         command = option(command)
     return click.command(cls=ManyCommand)(command)

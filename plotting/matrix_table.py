@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotting.style import FONT_SIZE, PAGE, SMALL
+from plotting.style import FONT_SIZE, PAGE, SMALL, light_blues
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,15 +93,13 @@ def _label(
 
 
 def _scale(errors: pd.Series[float]) -> ScalarMappable:
-    """From light to middle blue over the logarithm of the error rate; black text can be read on all of it."""
-    from matplotlib import colormaps
+    """From light to middle blue over the logarithm of the error rate."""
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+    from matplotlib.colors import LogNorm
 
-    colours = LinearSegmentedColormap.from_list("light blues", colormaps["Blues"](np.linspace(0.05, 0.6, 64)))
     positive = errors[errors > 0]
     low, high = (positive.min(), positive.max()) if len(positive) else (0.1, 1.0)
-    return ScalarMappable(LogNorm(low, max(high, low * 1.1)), colours)
+    return ScalarMappable(LogNorm(low, max(high, low * 1.1)), light_blues())
 
 
 def _digits(half_widths: pd.Series[float]) -> int:

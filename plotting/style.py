@@ -19,6 +19,7 @@ from testbed.tables import write_table
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
@@ -86,6 +87,14 @@ def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         name: {"color": color, "marker": marker, "markeredgecolor": "white"}
         for name, color, marker in zip(names, cycle(PALETTE), cycle(MARKERS), strict=False)
     }
+
+
+def light_blues() -> Colormap:
+    """Colours of numbers in a table, from light to middle blue: black text can be read on all of them."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("light blues", colormaps["Blues"](np.linspace(0.05, 0.6, 64)))
 
 
 def bars(rows: pd.DataFrame) -> NDArray[np.float64]:

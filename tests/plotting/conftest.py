@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -71,6 +71,22 @@ class Filler:
         )  # fmt: skip
         self.store.put_setting(setting)
         return setting
+
+    def corruption(self, name: str, severity: int | None) -> SettingVersion:
+        """A corruption of the samples of `setting(0.0)`, which is stored first."""
+        clean = self.setting(0.0)
+        called = f"{clean.name}-c.{name}.{severity}_in-memory"
+        shift = Shift(family="common-corruption", name=name, severity=severity, clean_eval_setting=clean.name)
+        setting = replace(clean, name=called, fingerprint=fingerprint(called), shift=shift)
+        self.store.put_setting(setting)
+        return setting
+
+    def corruptions(self, model: ModelVersion, clean: int, right: Mapping[tuple[str, int | None], int]) -> None:
+        """A model with so many right when clean, and under each corruption and severity."""
+        parent = self.put(model, self.setting(0.0), [clean], is_fitted=False)
+        for (name, severity), count in right.items():
+            self.put(model, self.corruption(name, severity), [count], is_fitted=False)
+        assert parent.status == "complete"
 
     def put(
         self, model: ModelVersion, setting: SettingVersion, right: Sequence[int], *, seed: int = 0,
