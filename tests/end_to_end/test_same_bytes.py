@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import ROOT, Command, environment
 
 MODELS = ("digits-linear", "digits-resnet", "digits-1nn")
-SETTINGS = ("digits-mscr-linf",)
+SETTINGS = ("digits-mscr-linf", "digits-c.snow.3_in-memory")
 DRAWS = 4
 NUM_KILLS = int(os.environ.get("TESTBED_TEST_KILLS", "3"))  # how often the same run is killed and resumed
 Shards = dict[tuple[str, str, int, int], tuple[str, bytes, bytes]]
@@ -48,7 +48,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> S
     done = subprocess.run(command, cwd=folder, env=environment(cache_home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     stored = shards(folder / "one.sqlite")
-    assert len(stored) == len(MODELS) * 5 * (1 + DRAWS)
+    assert len(stored) == len(MODELS) * 5 * (1 + len(SETTINGS) * DRAWS)
     return stored
 
 
