@@ -270,6 +270,10 @@ class Registry:
         found = (self._models.sources.get((name, model.label_space)) for name in (model.name, *bases))
         return next((source for source in found if source is not None), None)
 
+    def corruption_source(self, name: str) -> Path | None:
+        """The file that registered the corruption `name`; None for one that no file did."""
+        return self._corruptions.sources.get(name)
+
     def setting_source(self, name: str) -> Path | None:
         """The file that registered the setting `name`, or the family that it is derived by; None for neither."""
         if limited := _LIMITED.fullmatch(name):

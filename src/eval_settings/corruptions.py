@@ -9,7 +9,6 @@ one name, for they differ by up to 14 points.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from testbed.perturbations.corruptions.builtin import CORRUPTIONS
 from testbed.perturbations.corruptions.corrupt import Corrupt, Output
 from testbed.perturbations.corruptions.corruption import NUM_SEVERITIES, Corruption
 
-VERSION = "1"  # of the definitions below and of the built-in corruptions; a bump makes stored results of them stale
+VERSION = "1"  # of the definitions below; a bump makes stored results of these settings stale
 FAMILY = "common-corruption"
 IN_MEMORY, ON_DISK, RESIZED = "_in-memory", "_on-disk", "-resized"
 OUTPUTS: tuple[Output, ...] = tuple(output for output in get_args(Output) if output != "float")
@@ -61,7 +60,7 @@ class InMemory:
             perturbation_fn_gpu=Corrupt(corruption=corruption, severity=severity, table=table, output=output),
             shift=Shift(family=FAMILY + suffix, name=corruption.name, severity=severity, clean_eval_setting=clean),
             space=dataset.corruption_space,
-            version=_version(corruption),
+            version=_version(corruption, self.registry.corruption_source(corruption.name)),
             description=_description(dataset, corruption.name, severity, "simulated" + suffix.replace("-", ", ")),
         )
 
@@ -177,15 +176,11 @@ def _description(dataset: Dataset, corruption: str, severity: int | None, how: s
     return f"{dataset.name} under {corruption.replace('_', ' ')}{at}, {how}"
 
 
-def _version(corruption: Corruption) -> str:
-    """That of this file for a built-in corruption; a user's own is also what its file says."""
-    if corruption in CORRUPTIONS:
-        return VERSION
-    try:
-        source = inspect.getsourcefile(inspect.unwrap(corruption.function))
-    except TypeError:  # a partial, or an object
-        source = None
-    return VERSION if source is None else f"{VERSION}, file {file_sha256(Path(source))}"
+def _version(corruption: Corruption, source: Path | None) -> str:
+    """That of this file with the corruption's own: what it declares, or else the file that registers it."""
+    if corruption.version is not None:
+        return f"{VERSION}, {corruption.version}"
+    return f"{VERSION}, {'in memory' if source is None else file_sha256(source)}"
 
 
 for row in CORRUPTIONS:

@@ -153,19 +153,45 @@ def test_a_users_setting_may_have_a_name_of_this_kind() -> None:
     assert registry.notices() == []
 
 
+class Darker:
+    """A corruption whose code says nothing of its strength."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+
+    def __call__(self, images: Any) -> Any:
+        return images * self.gain
+
+
+def users_setting(path: Path | None, **changes: Any) -> EvalSetting:
+    """The setting of a user's corruption that a file registers, or none does."""
+    registry, corruption = Registry(), Corruption(name="darker", group="digital", function=Darker(0.5), **changes)
+    registry.add_dataset(PHOTOS)
+    registry.add_eval_setting_family(InMemory(registry))
+    if path is None:
+        registry.add_corruption(corruption)
+    else:
+        with registry.importing(path):
+            registry.add_corruption(corruption)
+    return registry.eval_setting("photos-c.darker_in-memory")
+
+
 def test_a_changed_file_of_a_users_corruption_is_another_version(tmp_path: Path) -> None:
-    """Else its stored results would never be stale."""
-    versions = []
+    """Else its stored results would never be stale; whatever kind of function it is, and also without a file."""
+    found = [users_setting(None)]
     for gain in (0.5, 0.6):
-        (tmp_path / "mine.py").write_text(f"def darker(images):\n    return images * {gain}\n")
-        scope: dict[str, Any] = {}
-        exec(compile((tmp_path / "mine.py").read_text(), str(tmp_path / "mine.py"), "exec"), scope)
-        registry = Registry()
-        registry.add_dataset(PHOTOS)
-        registry.add_corruption(Corruption(name="darker", group="digital", function=scope["darker"]))
-        registry.add_eval_setting_family(InMemory(registry))
-        versions.append(registry.eval_setting("photos-c.darker_in-memory").version)
-    assert len({"1", *versions}) == 3
+        (tmp_path / "mine.py").write_text(f"registry.add_corruption(... Darker({gain}))")
+        found.append(users_setting(tmp_path / "mine.py"))
+    assert len({setting.version for setting in found}) == 3
+
+
+def test_a_declared_version_of_a_users_corruption_stands_for_its_file(tmp_path: Path) -> None:
+    path, versions = tmp_path / "mine.py", []
+    for text, version in (("a", "1"), ("b", "1"), ("b", "2")):
+        path.write_text(text)
+        setting = users_setting(path, version=version)
+        versions.append((setting.version, setting.perturbation_fn_gpu.identity()["version"]))  # type: ignore[union-attr]
+    assert versions[0] == versions[1] != versions[2]
 
 
 def test_a_copy_needs_a_severity_from_1_to_5() -> None:

@@ -48,11 +48,14 @@ class _KeepingStandardTransform(StandardTransform):
 
 
 class _KeepingCompose:
-    """A torchvision Compose that leaves out the resize for an image that has the size of its crop."""
+    """A torchvision Compose that leaves out the resize before its crop for an image that has the size of that."""
 
     def __init__(self, compose: Any, crop: tuple[int, int]) -> None:
         self.compose, self.crop = compose, crop
-        self._unresized = [step for step in _flat(compose) if not type(step).__name__.startswith("Resize")]
+        steps = list(_flat(compose))
+        last_crop = max(place for place, step in enumerate(steps) if type(step).__name__ == "CenterCrop")
+        before = (step for step in steps[:last_crop] if not type(step).__name__.startswith("Resize"))
+        self._unresized = [*before, *steps[last_crop:]]
 
     def __call__(self, image: Image) -> Tensor:
         if image.size != self.crop:

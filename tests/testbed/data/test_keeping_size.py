@@ -57,6 +57,14 @@ def test_steps_that_do_not_resize_are_kept() -> None:
     assert np.array_equal(grey[0], grey[1])
 
 
+def test_a_resize_after_the_crop_is_the_models_own() -> None:
+    steps = [transforms.Resize(36), transforms.CenterCrop(32), transforms.Resize(16), transforms.ToTensor()]
+    kept = keeping_size(transforms.Compose(steps))
+    assert kept is not None
+    image = photo(32, 32)
+    assert np.array_equal(levels(kept(image)), np.asarray(transforms.Resize(16)(image)))
+
+
 def test_8_bit_pixels_stay_8_bit() -> None:
     """So that the bank of them is as small as that of the clean ones."""
     kept: Any = keeping_size(BUILT["standard"])

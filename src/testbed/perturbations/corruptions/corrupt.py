@@ -75,8 +75,9 @@ class Corrupt:
         rows = {name: dict(self.corruption.at(self.severity, name)) for name in tables if self._has(name)}
         return {
             "corruption": self.corruption.name,
+            "version": self.corruption.version,
             "severity": self.severity,
-            "table": self.table or "by size",
+            "table": self.table or ", ".join(f"{name} up to {TABLES[name]} px" for name in tables),
             "parameters": rows,
             "output": self.output,
             "options": dict(self.options),

@@ -55,6 +55,8 @@ class Corruption:
         options: arguments whose default follows the published data where that has an accident, by name with what may
             be given instead; for documentation and checks.
         files: fingerprint of the files that the function reads, which are part of what the corruption is.
+        version: bump it when the function changes what it computes; without one the file that registers it is the
+            version.
         description: one line for listings.
     """
 
@@ -65,6 +67,7 @@ class Corruption:
     is_common: bool = False
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     files: Callable[[], str] | None = None
+    version: str | None = None
     description: str = ""
 
     def __post_init__(self) -> None:

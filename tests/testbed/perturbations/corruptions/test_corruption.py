@@ -158,5 +158,6 @@ def test_identity_holds_the_table_that_is_used_and_its_values() -> None:
         Corrupt(corruption=corruption(), severity=2, output="uint8"), Corrupt(corruption=corruption(), severity=3),
         Corrupt(corruption=corruption(), severity=2, options={"is_squared": True}),
         Corrupt(corruption=corruption(files=lambda: "abc"), severity=2),
+        Corrupt(corruption=corruption(version="2"), severity=2),
     ]  # fmt: skip
     assert len({json.dumps(other.identity()) for other in others}) == len(others)
