@@ -161,3 +161,13 @@ def test_equal_images_of_different_class_give_no_noise_level(command: Command, t
     more = ("--plugin", plugin, "--dataset", f"twins={tmp_path}/twins.npz")
     done = run(command, "always-three", setting="twins-mscr-linf", more=more)
     refused(done, 2, "equal samples of different class (test/3 and test/11)", "twins-noise-linf-EPS")
+
+
+def test_images_too_small_for_a_corruption_are_told_before_anything_is_run(
+    command: Command, plugin: Path, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "small.npz", x=np.zeros((20, 7, 9), np.uint8), y=np.arange(20) % 10)
+    more = ("--plugin", plugin, "--dataset", "small=small.npz", "--logdir", "log")
+    done = run(command, "always-three", setting="small-c.fog.3_in-memory", more=more)
+    refused(done, 2, "small-c.fog.3_in-memory", "(20, 1, 7, 9)", "at least 8 x 8 pixels")
+    assert "done:" not in done.err

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.laboratory import lab
 
+from testbed.metrics.corruption import COMMON
 from testbed.report import report_text
 from testbed.results import Run, result_of
 
@@ -31,7 +32,7 @@ def test_what_is_kept_is_summed_over_corruptions_and_severities(lab: Any) -> Non
     text = _text(lab, {name: _right(count) for name, count in cells.items()})
     assert "net keeps 75.00 % of the images that it classifies right when clean" in text
     assert "(n = 8), under fog, snow at severities 1, 2 on 8 samples of toy, simulated" in text
-    assert "; the least, 50.0 %, under fog at severity 2; not tested:" in text
+    assert "; the least, 50.00 %, under fog at severity 2; not tested:" in text
 
 
 def test_images_wrong_when_clean_do_not_count(lab: Any) -> None:
@@ -58,6 +59,12 @@ def test_noise_has_the_sentence_of_its_own_beside_it(lab: Any) -> None:
 def test_nothing_is_said_of_what_is_undefined_but_why(lab: Any) -> None:
     text = _text(lab, {"toy-c.fog.3_in-memory": _right(4)}, clean=[0] * 8)
     assert "net: what it keeps under fog at severity 3 on 8 samples of toy, simulated, is undefined, because no" in text
+
+
+def test_where_the_15_are_complete_the_sentence_is_about_them(lab: Any) -> None:
+    cells = {f"toy-c.{name}.3_in-memory": _right(6) for name in COMMON} | {"toy-c.saturate.3_in-memory": _right(0)}
+    assert "net keeps 75.00 %" in (text := _text(lab, cells))
+    assert "under the 15 common corruptions at severity 3 on 8 samples" in text
 
 
 def test_many_corruptions_are_counted_and_severities_ranged(lab: Any) -> None:

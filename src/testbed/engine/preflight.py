@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from eval_settings.eval_setting_base import EvalSetting
 from registry import ANY_LABEL_SPACE, registry
 from testbed.class_subset import targets_in_subset
+from testbed.data.imagebank import Bank
 from testbed.engine.data import Data, limited
 from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
 from testbed.engine.plan import Pairing, label_space, run_split
 from testbed.engine.unit import Task
-from testbed.errors import DataError, StoreError
+from testbed.errors import DataError, StoreError, TestbedError
 from testbed.logit_policy import bytes_per_sample
 from testbed.records import (
     DatasetVersion,
@@ -98,7 +99,9 @@ def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: in
         _compare_label_spaces(pairing, data)
         split_seed = 0 if run_split(pairing.setting) is None else pairing.fit_seed
         found: Located = find(pairing.setting.name, split_seed)
-        key = (found.setting.name, data.bank(pairing.setting, pairing.model).fingerprint, split_seed)
+        bank = data.bank(pairing.setting, pairing.model)
+        _check_shape(pairing, bank)
+        key = (found.setting.name, bank.fingerprint, split_seed)
         position = positions.setdefault(key, len(positions))
         fit_epsilons = data.fit_epsilons(pairing.setting, pairing.model)
         task = tasks.get(key) or _task(pairing, found, data)
@@ -107,6 +110,20 @@ def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: in
         numbers |= data.fit_facts(pairing.setting, pairing.model) | cut_facts(pairing.setting, pairing.model)
         evaluations.append(_ready(pairing, found, position, numbers))
     return Preparation(tasks=tuple(tasks.values()), evaluations=tuple(evaluations))
+
+
+def _check_shape(pairing: Pairing, bank: Bank) -> None:
+    """Asks a perturbation that can tell whether it takes images of the bank's shape.
+
+    Raises: TestbedError: it does not.
+    """
+    check = getattr(pairing.setting.perturbation_fn_gpu, "check_shape", None)
+    if check is None:
+        return
+    try:
+        check(bank.shape)
+    except TestbedError as error:
+        raise type(error)(f"EvalSetting '{pairing.setting.name}': {error}") from error
 
 
 def _compare_label_spaces(pairing: Pairing, data: Data) -> None:

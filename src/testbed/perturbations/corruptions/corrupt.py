@@ -87,6 +87,20 @@ class Corrupt:
     def _has(self, table: str) -> bool:
         return table in self.corruption.parameters
 
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Raises an error unless images (n, C, H, W) of this shape can be corrupted.
+
+        Raises:
+            ShapeError: other channels, or fewer pixels.
+            DefinitionError: the corruption has no parameters for this size.
+        """
+        if len(shape) != 4 or shape[1] not in (1, 3) or min(shape[2:]) < SMALLEST_SIDE:
+            raise ShapeError(
+                f"Corruption '{self.corruption.name}' was asked for images of shape {shape}. It takes (n, C, H, W) "
+                f"with 1 or 3 channels and at least {SMALLEST_SIDE} x {SMALLEST_SIDE} pixels."
+            )
+        self.at_size(*shape[2:])
+
     def __call__(self, images: Tensor, *, keys: SampleKeys) -> Tensor:
         """`images` corrupted, as a new tensor.
 
@@ -99,6 +113,7 @@ class Corrupt:
             DataError: images are not float32, or not in [0, 1].
             DefinitionError: the corruption has no parameters for this size.
         """
+        self.check_shape(tuple(images.shape))
         images = _checked(images, keys, self.corruption.name)
         arguments = dict(self.parameters(images.shape[2], images.shape[3]))
         if self.corruption.is_random:
@@ -111,12 +126,6 @@ class Corrupt:
 
 def _checked(images: Tensor, keys: SampleKeys, name: str) -> Tensor:
     """`images`, or an error; what lies outside [0, 1] by rounding alone is put back."""
-    shape = tuple(images.shape)
-    if len(shape) != 4 or shape[1] not in (1, 3) or min(shape[2:]) < SMALLEST_SIDE:
-        raise ShapeError(
-            f"Corruption '{name}' was asked for images of shape {shape}. It takes (n, C, H, W) with 1 or 3 channels "
-            f"and at least {SMALLEST_SIDE} x {SMALLEST_SIDE} pixels."
-        )
     if len(images) != len(keys):
         raise ShapeError(f"Corruption '{name}' was asked for {len(images)} images with keys of {len(keys)} samples.")
     if str(images.dtype) != "torch.float32":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,24 @@ if TYPE_CHECKING:
 
 _TRUNCATE = 3.0  # the Gaussian ends at so many sigma
 Matrix = NDArray[np.float64]
+Border = Literal["mirror", "constant"]
+Edge = Literal["mirror", "reflect", "constant"]
+_MIRROR, _REFLECT, _CONSTANT = range(3)  # the same for numba: about the outer pixels, about the outer rims, zeros
 
 
-def elastic_transform(images: Tensor, *, keys: SampleKeys, alpha: float, sigma: float, jitter: float) -> Tensor:
+def elastic_transform(
+    images: Tensor, *, keys: SampleKeys, alpha: float, sigma: float, jitter: float, border: Border = "mirror"
+) -> Tensor:
     """`images` bent: mapped so that three points about the middle move at random, then each pixel displaced.
 
     The points (middle + s (1, 1), + s (1, -1), - s (1, 1), s a third of the shorter side) move by U(-jitter, jitter) in
-    x and y; the affine map that does this is applied by linear interpolation, edges mirrored about the outer pixels.
+    x and y; the affine map that does this is applied by linear interpolation, beyond the edges as `border` says.
     Then pixel (x, y) is taken from (x + dx, y + dy), edges mirrored about the outer rims; dx and dy are alpha times
     uniform noise in (-1, 1) smoothed by a Gaussian of `sigma`, one field for all channels.
 
     The `imagecorruptions` package has replaced this by another deformation. The published code of this one takes the
     middle of an image that is not square for (H / 2, W / 2) in place of (W / 2, H / 2), which is not followed.
+    MNIST-C's published description says no more than "constant border": here that is 0, and of the affine map alone.
 
     Args:
         images: (n, C, H, W) float32 in [0, 1].
@@ -39,6 +45,8 @@ def elastic_transform(images: Tensor, *, keys: SampleKeys, alpha: float, sigma: 
         alpha: pixels that noise of 1 everywhere would displace by.
         sigma: of the Gaussian, in pixels.
         jitter: largest move of a point along x or y, in pixels.
+        border: what the affine map finds outside the image: 'mirror', its pixels mirrored about the outer ones;
+            'constant', zeros, towards which it interpolates from the outer pixels.
     Returns: (n, C, H, W) float32 in [0, 1]; the same bits in any batch.
     Source: Hendrycks & Dietterich, ICLR 2019, after Simard, Steinkraus & Platt, ICDAR 2003.
     """
@@ -51,9 +59,11 @@ def elastic_transform(images: Tensor, *, keys: SampleKeys, alpha: float, sigma: 
         maps = inverse_maps(some, height, width, jitter=jitter)
         moves = displacements(some, images[part], alpha=alpha, sigma=sigma)
         if images.device.type == "cpu":
-            _bend(images[part].flatten(2).contiguous().numpy(), maps, moves.numpy(), out[part].flatten(2).numpy())
+            planes = _with_zero(images[part]).contiguous().numpy()
+            edge = _CONSTANT if border == "constant" else _MIRROR
+            _bend(planes, maps, moves.numpy(), edge, out[part].flatten(2).numpy())
         else:
-            out[part] = bend_torch(images[part], torch.from_numpy(maps), moves)
+            out[part] = bend_torch(images[part], torch.from_numpy(maps), moves, border=border)
     return out.clamp_(0, 1)
 
 
@@ -124,7 +134,14 @@ def _smooth(planes: Any, rows: Any, first: Any, end: Any, columns: Any, left: An
         _smooth_columns(turned, columns, left, right, line[:height], planes[index])
 
 
-def bend_torch(images: Tensor, maps: Tensor, moves: Tensor) -> Tensor:
+def _with_zero(images: Tensor) -> Tensor:
+    """(n, C, H * W + 1): the pixels of `images` and then a zero, for places outside."""
+    from torch.nn.functional import pad
+
+    return pad(images.flatten(2), (0, 1))
+
+
+def bend_torch(images: Tensor, maps: Tensor, moves: Tensor, *, border: Border = "mirror") -> Tensor:
     """`images` mapped by `maps` (n, 2, 3), then displaced by `moves` (n, 2, H, W): the reference, in plain torch."""
     import torch
 
@@ -134,24 +151,33 @@ def bend_torch(images: Tensor, maps: Tensor, moves: Tensor) -> Tensor:
     source_x, source_y = maps.to(images.device)[..., None, None].unbind(1)
     mapped_x = source_x[:, 0] * x + source_x[:, 1] * y + source_x[:, 2]
     mapped_y = source_y[:, 0] * x + source_y[:, 1] * y + source_y[:, 2]
-    mapped = _interpolated_torch(images, mapped_x, mapped_y, repeats_edge=False)
-    return _interpolated_torch(mapped, x + moves[:, 0].double(), y + moves[:, 1].double(), repeats_edge=True)
+    mapped = _interpolated_torch(images, mapped_x, mapped_y, edge=border)
+    return _interpolated_torch(mapped, x + moves[:, 0].double(), y + moves[:, 1].double(), edge="reflect")
 
 
-def _interpolated_torch(images: Tensor, x: Tensor, y: Tensor, *, repeats_edge: bool) -> Tensor:
+def _interpolated_torch(images: Tensor, x: Tensor, y: Tensor, *, edge: Edge) -> Tensor:
     import torch
 
     n, channels, height, width = images.shape
     left, top = x.floor(), y.floor()
     across, down = (x - left).float()[:, None], (y - top).float()[:, None]
-    columns = [_mirrored_torch(left.long() + step, width, repeats_edge=repeats_edge) for step in (0, 1)]
-    rows = [_mirrored_torch(top.long() + step, height, repeats_edge=repeats_edge) for step in (0, 1)]
-    lines = []
-    for row in rows:
-        places = [(row * width + column).view(n, 1, -1).expand(-1, channels, -1) for column in columns]
-        first, second = (torch.gather(images.flatten(2), 2, place).view_as(images) for place in places)
+    pixels, lines = _with_zero(images), []
+    for row in (top.long(), top.long() + 1):
+        places = [_places_torch(row, left.long() + step, height, width, edge=edge) for step in (0, 1)]
+        sources = [place.view(n, 1, -1).expand(-1, channels, -1) for place in places]
+        first, second = (torch.gather(pixels, 2, source).view_as(images) for source in sources)
         lines.append(first + across * (second - first))
     return lines[0] + down * (lines[1] - lines[0])
+
+
+def _places_torch(row: Tensor, column: Tensor, height: int, width: int, *, edge: Edge) -> Tensor:
+    """Where in the pixels of `_with_zero` those of a row and a column are."""
+    if edge == "constant":
+        is_inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        return (row * width + column).where(is_inside, height * width)
+    repeats_edge = edge == "reflect"
+    row = _mirrored_torch(row, height, repeats_edge=repeats_edge)
+    return row * width + _mirrored_torch(column, width, repeats_edge=repeats_edge)
 
 
 def _mirrored_torch(index: Tensor, size: int, *, repeats_edge: bool) -> Tensor:
@@ -168,18 +194,24 @@ def _mirrored(index: int, size: int, repeats_edge: int) -> int:
     return index if index < size else period - index - repeats_edge
 
 
-def _interpolate_row(image: Any, size: Any, xs: Any, ys: Any, repeats_edge: int, scratch: Any, out: Any) -> None:
-    """Sets a row of `out` (C, W) to `image` (C, H * W) at points (x, y)."""
+def _place(row: int, column: int, height: int, width: int, edge: int) -> int:
+    if edge != _CONSTANT:
+        return _mirrored(row, height, edge) * width + _mirrored(column, width, edge)
+    return row * width + column if 0 <= row < height and 0 <= column < width else height * width
+
+
+def _interpolate_row(image: Any, size: Any, xs: Any, ys: Any, edge: int, scratch: Any, out: Any) -> None:
+    """Sets a row of `out` (C, W) to `image` (C, H * W + 1), see `_with_zero`, at points (x, y)."""
     (height, width), (places, weights) = size, scratch
     for i in range(width):
         left, top = math.floor(xs[i]), math.floor(ys[i])
         weights[0, i], weights[1, i] = xs[i] - left, ys[i] - top
-        x0, x1, y0, y1 = left, left + 1, top, top + 1
-        if not (0 <= left < width - 1 and 0 <= top < height - 1):
-            x0, x1 = _mirrored(x0, width, repeats_edge), _mirrored(x1, width, repeats_edge)
-            y0, y1 = _mirrored(y0, height, repeats_edge), _mirrored(y1, height, repeats_edge)
-        places[0, i], places[1, i] = y0 * width + x0, y0 * width + x1
-        places[2, i], places[3, i] = y1 * width + x0, y1 * width + x1
+        if 0 <= left < width - 1 and 0 <= top < height - 1:
+            place = top * width + left
+            places[0, i], places[1, i], places[2, i], places[3, i] = place, place + 1, place + width, place + width + 1
+        else:
+            for corner in range(4):
+                places[corner, i] = _place(top + corner // 2, left + corner % 2, height, width, edge)
     for channel in range(len(image)):
         plane, target = image[channel], out[channel]
         for i in range(width):
@@ -189,9 +221,9 @@ def _interpolate_row(image: Any, size: Any, xs: Any, ys: Any, repeats_edge: int,
             target[i] = upper + weights[1, i] * (lower - upper)
 
 
-@compiled(_mirrored, _interpolate_row)
-def _bend(images: Any, maps: Any, moves: Any, out: Any) -> None:
-    """`bend_torch` of images and results (n, C, H * W) for numba, to the same bits."""
+@compiled(_mirrored, _place, _interpolate_row)
+def _bend(images: Any, maps: Any, moves: Any, edge: int, out: Any) -> None:
+    """`bend_torch` of images (n, C, H * W + 1) to results (n, C, H * W) for numba, to the same bits."""
     height, width = moves.shape[2:]
     # unsigned places, which need no check for negative ones at every access
     scratch = np.empty((4, width), np.uint32), np.empty((2, width), np.float32)
@@ -203,15 +235,18 @@ def _bend(images: Any, maps: Any, moves: Any, out: Any) -> None:
             for x in range(width):
                 xs[x] = a[0, 0] * x + a[0, 1] * y + a[0, 2]
                 ys[x] = a[1, 0] * x + a[1, 1] * y + a[1, 2]
-            _interpolate_row(images[index], (height, width), xs, ys, 0, scratch, mapped[:, row])
+            _interpolate_row(images[index], (height, width), xs, ys, edge, scratch, mapped[:, row])
         for y in range(height):
             row = slice(y * width, (y + 1) * width)
             for x in range(width):
                 xs[x], ys[x] = x + dx[y, x], y + dy[y, x]
-            _interpolate_row(mapped, (height, width), xs, ys, 1, scratch, out[index][:, row])
+            _interpolate_row(mapped, (height, width), xs, ys, _REFLECT, scratch, out[index][:, row])
 
 
 _NAMES = "alpha sigma jitter"
+_MNIST_C = severities(
+    _NAMES, (56, 19.6, 2.8), (56, 2.24, 5.6), (1.4, 0.28, 0.56), (1.96, 0.28, 0.56), (3.36, 0.28, 0.56)
+)
 
 CORRUPTIONS = (
     Corruption(
@@ -229,9 +264,7 @@ CORRUPTIONS = (
             "cifar32": severities(
                 _NAMES, (0, 0, 2.56), (1.6, 6.4, 2.24), (2.56, 1.92, 1.92), (3.2, 1.28, 1.6), (3.2, 0.96, 0.96)
             ),
-            "mnist28": severities(
-                _NAMES, (56, 19.6, 2.8), (56, 2.24, 5.6), (1.4, 0.28, 0.56), (1.96, 0.28, 0.56), (3.36, 0.28, 0.56)
-            ),
+            "mnist28": tuple({**row, "border": "constant"} for row in _MNIST_C),
         },
         is_common=True,
         description="an affine jitter and smooth displacements",

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _WATER = (175, 238, 238)  # pale turquoise
-_MUD = (63, 42, 20)
+_MUD = (63, 42, 20)  # brown
+_GREY_MUD = (63, 63, 63)
 _THINNEST_MUD = 0.8
 _CHUNK_VALUES = 1 << 18  # pixels at a time, whose layers stay in the processor's cache
 
@@ -29,6 +30,7 @@ def spatter(
     threshold: float,
     intensity: float = 1.0,
     mud_sigma: float | None = None,
+    mud_colour: tuple[int, int, int] = _MUD,
 ) -> Tensor:
     """`images` behind drops: x + intensity m water, or x (1 - m) + m mud, with m in [0, 1] of each pixel.
 
@@ -41,6 +43,7 @@ def spatter(
         threshold: drops are where the field reaches it. Where it nowhere does, the image stays as it is.
         intensity: of water; mud has none.
         mud_sigma: of the Gaussian that softens the edge of mud, in pixels; None for water.
+        mud_colour: red, green and blue of mud, in 255ths.
     Returns: (n, C, H, W) float32 in [0, 1]; the same bits in any batch.
     Source: Hendrycks & Dietterich, ICLR 2019.
     """
@@ -58,7 +61,7 @@ def spatter(
             covered = (layer * _colour(_WATER, images)).add_(part)
         else:
             layer = mud_thickness(field, threshold=threshold, sigma=mud_sigma)
-            covered = (part * (1 - layer)).add_(layer * _colour(_MUD, images))
+            covered = (part * (1 - layer)).add_(layer * _colour(mud_colour, images))
         covered.clamp_(0, 1)
         spattered[start : start + step] = covered if images.shape[1] == 3 else luma(covered)
     return spattered
@@ -102,13 +105,12 @@ def _rows(*rows: tuple[float, float, float, float, float], num_water: int) -> Se
     )
 
 
-_TABLE_224 = _rows(
+_ROWS_224 = (
     (0.65, 0.3, 4, 0.69, 0.6),
     (0.65, 0.3, 3, 0.68, 0.6),
     (0.65, 0.3, 2, 0.68, 0.5),
     (0.65, 0.3, 1, 0.65, 1.5),
     (0.67, 0.4, 1, 0.65, 1.5),
-    num_water=3,
 )
 _TABLE_64 = _rows(
     (0.62, 0.1, 0.7, 0.7, 0.6),
@@ -126,6 +128,8 @@ _TABLE_32 = _rows(
     (0.65, 0.1, 0.5, 0.68, 0.6),
     num_water=3,
 )
+# MNIST-C takes ImageNet's numbers for mud at every severity: the last one is then the sigma of its edge.
+_TABLE_28 = tuple({**row, "mud_colour": _GREY_MUD} for row in _rows(*_ROWS_224, num_water=0))
 
 CORRUPTIONS = (
     Corruption(
@@ -133,10 +137,10 @@ CORRUPTIONS = (
         group="weather",
         function=spatter,
         parameters={
-            "imagenet224": _TABLE_224,
+            "imagenet224": _rows(*_ROWS_224, num_water=3),
             "tinyimagenet64": _TABLE_64,
             "cifar32": _TABLE_32,
-            "mnist28": _TABLE_224,
+            "mnist28": _TABLE_28,
         },
         description="drops of water or mud on the lens",
     ),

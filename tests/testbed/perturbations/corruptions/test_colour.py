@@ -13,14 +13,14 @@ import pytest
 import torch
 from tests.corruption_images import photo
 
-from testbed.perturbations.corruptions import colour, digital, elastic, noise
+from testbed.perturbations.corruptions import colour, digital, noise
 from testbed.perturbations.corruptions.colour import brightness, contrast, greyscale, luma, saturate
 
 EXPECTED = Path(__file__).parent / "expected" / "colour.npz"
 PARAMETERS = Path(__file__).parents[5] / "shared" / "expected" / "corruption_params.json"
 STEPS = 64  # the stored values are in 64ths of a grey level
 CASES = [(row.name, severity) for row in colour.CORRUPTIONS if row.has_severities for severity in (1, 3, 5)]
-ROWS = [row for family in (colour, digital, elastic, noise) for row in family.CORRUPTIONS if row.has_severities]
+ROWS = [row for family in (colour, digital, noise) for row in family.CORRUPTIONS if row.has_severities]
 
 
 def pixel(*channels: float) -> torch.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import PIL
 import pytest
 import torch
 from PIL import Image
@@ -14,6 +15,8 @@ from testbed.perturbations.corruptions.corruption import Corruption
 from testbed.perturbations.corruptions.digital import CORRUPTIONS, jpeg_compression, pixelate
 
 SCALES = (0.95, 0.9, 0.85, 0.75, 0.65, 0.6, 0.5, 0.4, 0.3, 0.25)
+# Rows come first for 160 x 64 at a scale of 0.95, where the height loses just twice as many pixels.
+TALL = [(64, 28), (97, 32), (160, 64), (28, 8), (201, 100)]
 
 
 def as_pillow(image: torch.Tensor) -> Image.Image:
@@ -25,15 +28,53 @@ def levels(image: torch.Tensor) -> np.ndarray:
     return np.asarray(as_pillow(image))
 
 
+def by_pillow(image: torch.Tensor, *sizes: tuple[int, int]) -> np.ndarray:
+    """`image` (C, H, W) resized to one (width, height) after the other."""
+    picture = as_pillow(image)
+    for size in sizes:
+        picture = picture.resize(size, Image.Resampling.BOX)
+    return np.asarray(picture)
+
+
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize(("height", "width"), [(8, 8), (28, 28), (32, 32), (37, 53), (96, 160), (224, 224)])
+@pytest.mark.parametrize(
+    ("height", "width"),
+    [(8, 8), (28, 28), (32, 32), (37, 53), (96, 160), (224, 224), (28, 97), (8, 64), (64, 40), (200, 100)],
+)
 def test_pixelate_is_pillows_to_the_bit(height: int, width: int, channels: int) -> None:
     images = photo(height, width, channels, n=1)
-    source = as_pillow(images[0])
     for scale in SCALES:
-        small = source.resize((int(width * scale), int(height * scale)), Image.Resampling.BOX)
-        expected = small.resize((width, height), Image.Resampling.BOX)
-        assert np.array_equal(levels(pixelate(images, scale=scale)[0]), np.asarray(expected))
+        expected = by_pillow(images[0], (int(width * scale), int(height * scale)), (width, height))
+        assert np.array_equal(levels(pixelate(images, scale=scale)[0]), expected)
+
+
+@pytest.mark.skipif(int(PIL.__version__.split(".")[0]) < 13, reason="Pillow took rows first, whatever the size")
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(("height", "width"), TALL)
+def test_pixelate_of_tall_images_is_pillows_to_the_bit(height: int, width: int, channels: int) -> None:
+    images = photo(height, width, channels, n=1)
+    for scale in SCALES:
+        expected = by_pillow(images[0], (int(width * scale), int(height * scale)), (width, height))
+        assert np.array_equal(levels(pixelate(images, scale=scale)[0]), expected)
+
+
+@pytest.mark.parametrize(("height", "width"), TALL)
+def test_columns_come_first_where_the_height_loses_more_than_twice_the_pixels(height: int, width: int) -> None:
+    """In two steps of one direction each, which every version of Pillow takes alike."""
+    images = photo(height, width, n=1)
+    for scale in SCALES:
+        small_width, small_height = int(width * scale), int(height * scale)
+        is_tall = height - small_height > 2 * (width - small_width)
+        middle = (width, small_height) if is_tall else (small_width, height)
+        expected = by_pillow(images[0], middle, (small_width, small_height), (width, height))
+        assert np.array_equal(levels(pixelate(images, scale=scale)[0]), expected)
+
+
+def test_pixelate_of_tall_images_is_contiguous_and_takes_many() -> None:
+    images = photo(64, 28)
+    found = pixelate(images, scale=0.5)
+    assert found.is_contiguous()
+    assert torch.equal(found, torch.cat([pixelate(image[None], scale=0.5) for image in images]))
 
 
 def test_pixelate_keeps_one_pixel_at_least() -> None:
