@@ -83,6 +83,10 @@ from testbed.cli import ManyCommand, no_download_option, run
 )  # fmt: skip
 @click.option("--baseline", metavar="MODEL", help="Of --corruption-report: what mCE is by; or alexnet-published.")
 @click.option("--on-disk", is_flag=True, help="Of --corruption-report: published files. [default: made in memory]")
+@click.option(
+    "--variant", default="", metavar="SUFFIX",
+    help="Of --corruption-report: settings whose names end in it, such as mnist28-jpeg85. [default: the plain ones]",
+)  # fmt: skip
 @click.option("--well-posed", is_flag=True, help="Of --corruption-report: also what speaks against a simulator.")
 @click.option("--epsilon", type=float, help="Of --mscr: a noise level. [default: half the minimal class separation]")
 @click.option(

@@ -41,6 +41,8 @@ _OF_CORRUPTIONS = (
     _MODELS,
     click.option("--on-disk", "is_on_disk", is_flag=True,
                  help="Corrupted images that were read from disk. [default: made in memory]"),
+    click.option("--variant", default="", metavar="SUFFIX",
+                 help="Settings whose names end in it, such as mnist28-jpeg85. [default: the plain ones]"),
     click.option("--metric", type=click.Choice(["A_rel_c", "A_c", "q"], case_sensitive=False), default="A_rel_c",
                  show_default=True, help="Relative corruption accuracy, corruption accuracy, or recovery."),
 )  # fmt: skip
@@ -72,7 +74,8 @@ def figure_of_corruptions(draw: Draw) -> click.Command:
     def found(store: Store, given: dict[str, Any]) -> Any:
         from plotting.corruption_table import corruptions
 
-        return corruptions(store, **{name: given.pop(name) for name in ("dataset", "models", "is_on_disk", "metric")})
+        asked = ("dataset", "models", "is_on_disk", "variant", "metric")
+        return corruptions(store, **{name: given.pop(name) for name in asked})
 
     return _command(draw, _OF_CORRUPTIONS, found)
 

@@ -30,7 +30,8 @@ def main(stored: Corruptions, out: Path) -> list[Path]:
     from plotting.style import add_legend, new_figure, save
 
     caption = (
-        f"{stored.label[0].upper()}{stored.label[1:]} on {stored.found.dataset} over severity: {stored.sample_words}. "
+        f"{stored.label[0].upper()}{stored.label[1:]} on {stored.source_words}, over severity: "
+        f"{stored.sample_words}. "
         f"Bands are 95 % intervals; beside each name its clean accuracy.{stored.missing_sentence}"
         f"{stored.undefined_sentence}"
     )

@@ -33,7 +33,8 @@ def main(stored: Corruptions, out: Path) -> list[Path]:
     from plotting.style import new_figure, save
 
     caption = (
-        f"{stored.label[0].upper()}{stored.label[1:]} on {stored.found.dataset}: {stored.sample_words}. Darker is "
+        f"{stored.label[0].upper()}{stored.label[1:]} on {stored.source_words}: "
+        f"{stored.sample_words}. Darker is "
         f"{'larger' if stored.metric == 'q' else 'smaller'}. Last column: all severities together, or of a corruption "
         f"without severities.{half_width_sentence(stored.table)}{stored.missing_sentence}{stored.undefined_sentence}"
     )

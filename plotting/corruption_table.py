@@ -13,7 +13,8 @@ from plotting.stored import number
 
 from testbed.errors import TestbedError
 from testbed.metrics.corruption import NUM_SEVERITIES, Cell, accuracies, in_order, missing_words, severities_of
-from testbed.results.corruption import IN_MEMORY, ON_DISK, DatasetGrids, StoredGrid, corruption_grids
+from testbed.results.corruption import DatasetGrids, StoredGrid, corruption_grids
+from testbed.results.corruption_choice import family_of, family_words
 from testbed.results.precision import Precision
 from testbed.store.reader import Reader
 from testbed.store.transfer import slug
@@ -116,6 +117,11 @@ class Corruptions:
         return f"{METRICS[self.metric][1]} (%)"
 
     @property
+    def source_words(self) -> str:
+        """The data set and how its images were corrupted, for a caption."""
+        return f"{self.found.dataset} under corruptions {family_words(self.found.family)}"
+
+    @property
     def sample_words(self) -> str:
         """n with what the metric is a share of, the fitted models and the draws, for a caption."""
         grids = [model.grid for model in self.found.models]
@@ -127,9 +133,10 @@ class Corruptions:
 
     @property
     def missing_sentence(self) -> str:
-        """Which cells have no result, by model; empty where all have one."""
+        """Which cells have no result, by model, and how many settings are of other samples; empty without any."""
         lacks = {model.name: missing_words(model.grid.cells, self.wanted) for model in self.found.models}
         words = [f"{name} lacks {lack}" for name, lack in lacks.items() if lack]
+        words += [f"{_count([number], 'setting')} of {name} not shown" for name, number in self.found.left_out.items()]
         return f" {'; '.join(words)}." if words else ""
 
     @property
@@ -144,7 +151,7 @@ class Corruptions:
 
 
 def corruptions(
-    store: Reader, *, dataset: str | None, models: Sequence[str], is_on_disk: bool, metric: str
+    store: Reader, *, dataset: str | None, models: Sequence[str], is_on_disk: bool, variant: str, metric: str
 ) -> Corruptions:  # fmt: skip
     """What the store holds of a selection.
 
@@ -152,23 +159,23 @@ def corruptions(
         dataset: None for the only one that is stored.
         models: names or globs; all models if empty.
         is_on_disk: images that were read corrupted, and not corrupted in memory.
+        variant: what the names of the settings end in; empty for the plain ones.
         metric: a key of METRICS.
     Raises: TestbedError: there is nothing, with a command that would fill it, or there are several data sets.
     """
-    family, kind = (ON_DISK, "on-disk") if is_on_disk else (IN_MEMORY, "in-memory")
-    found = corruption_grids(
-        store, Precision(), models=models, datasets=[dataset] if dataset else [], family=family
-    )  # fmt: skip
+    family = family_of(is_on_disk=is_on_disk, variant=variant)
+    found = corruption_grids(store, Precision(), models=models, datasets=[dataset] if dataset else [], family=family)
     if len(found) > 1:
         raise TestbedError(
             f"{store.url} has corruptions of {', '.join(one.dataset for one in found)}. Choose one with --dataset."
         )
     if not found:
-        name = dataset or "digits"
+        name, kind = dataset or "digits", "on-disk" if is_on_disk else "in-memory"
+        setting = f"{name}-c.fog.3_{kind}-{variant}" if variant else f"'{name}-c.*_{kind}'"  # globs find plain ones
         raise TestbedError(
             f"{store.url} holds no complete evaluation of {dataset or 'any data set'} under {kind} corruptions "
             f"with its clean parent. Evaluate some: python eval.py --models {name}-resnet --eval-settings {name} "
-            f"'{name}-c.*_{kind}' --db-url {store.url}"
+            f"{setting} --db-url {store.url}"
         )
     return Corruptions(found=found[0], metric=metric)
 

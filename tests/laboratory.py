@@ -23,7 +23,7 @@ from testbed.store.store import Store
 
 LEVELS = {"toy-mscr-linf": ("mscr", 0.1), "toy-noise-linf-0.05": ("noise", 0.05), "toy-mscr-l2": ("mscr", 0.7),
           "toy-mscr-linf-shared": ("mscr", 0.1)}  # fmt: skip
-CORRUPTED = re.compile(r"toy-c\.([a-z_]+)(?:\.([1-5]))?_(in-memory|on-disk)(-resized)?")
+CORRUPTED = re.compile(r"toy-c\.([a-z_]+)(?:\.([1-5]))?_(in-memory|on-disk)(-[a-z0-9-]+)?(@limit\d+)?")
 
 
 @dataclass
@@ -74,7 +74,8 @@ class Lab:
         if self.test_fraction is not None:
             spec["run_split"] = {"test_fraction": self.test_fraction, "limit": None}
         version = SettingVersion(name=setting, fingerprint=fingerprint([setting, spec, self.num_samples]), spec=spec,
-                                 dataset_fingerprint=dataset.fingerprint, shift=shift)  # fmt: skip
+                                 dataset_fingerprint=dataset.fingerprint, shift=shift,
+                                 sample_indices=_first(setting))  # fmt: skip
         self.store.put_model(model_version)
         self.store.put_dataset(dataset)
         self.store.put_setting(version)
@@ -86,7 +87,7 @@ class Lab:
         return self.store.put_evaluation(key, num_draws=draws, num_samples=n, shard_size=n, run_id=run_id).id
 
     def _shard(self, draw: int, right: np.ndarray, fit_seed: int) -> Shard:
-        targets = self.targets(fit_seed)
+        targets = self.targets(fit_seed)[: len(right)]
         logits = np.zeros((len(right), 2), np.float32)
         logits[np.arange(len(right)), np.where(right, targets, 1 - targets)] = 1
         payload = encode(logits)
@@ -102,13 +103,20 @@ class Lab:
         return indices % 2
 
 
+def _first(setting: str) -> np.ndarray | None:
+    """The samples of a setting with a limit, the first ones; None for all."""
+    _, _, limit = setting.partition("@limit")
+    return np.arange(int(limit), dtype=np.int32) if limit else None
+
+
 def _corruption(setting: str) -> Shift | None:
-    """The shift of `toy-c.NAME.SEVERITY_in-memory`, `_on-disk` and the latter with a suffix."""
+    """The shift of `toy-c.NAME.SEVERITY_in-memory` or `_on-disk`, both with a suffix, and with a limit."""
     if (found := CORRUPTED.fullmatch(setting)) is None:
         return None
-    name, severity, kind, suffix = found.groups()
+    name, severity, kind, suffix, limit = found.groups()
     family = f"common-corruption{'-on-disk' if kind == 'on-disk' else ''}{suffix or ''}"
-    return Shift(family=family, name=name, severity=int(severity) if severity else None, clean_eval_setting="toy")
+    return Shift(family=family, name=name, severity=int(severity) if severity else None,
+                 clean_eval_setting=f"toy{limit or ''}")  # fmt: skip
 
 
 @pytest.fixture

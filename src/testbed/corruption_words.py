@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from testbed.metrics.corruption import Cell, Grid, relative_corruption_accuracy
+from testbed.metrics.corruption import COMMON, Cell, Grid, relative_corruption_accuracy
 from testbed.results import Precision, Result, by_fit
-from testbed.results.corruption import IN_MEMORY, ON_DISK, cell_of, grid_of_runs
+from testbed.results.corruption import cell_of, grid_of_runs
+from testbed.results.corruption_choice import IN_MEMORY, ON_DISK
 
 SOURCES = {IN_MEMORY: "simulated", ON_DISK: "as published"}
 
@@ -20,6 +21,8 @@ def is_corrupted(result: Result) -> bool:
 def corruption_sentences(results: Sequence[Result]) -> list[str]:
     """A sentence for each model, and each form of the corruptions on each data set, over all that is among the results.
 
+    Over the 15 alone where all of them are: every severity of every corruption counts alike.
+
     Args: results: of one command, any of them.
     """
     grouped: dict[tuple[str, str, str], dict[Cell, Result]] = {}
@@ -32,6 +35,9 @@ def corruption_sentences(results: Sequence[Result]) -> list[str]:
 
 
 def _sentence(model: str, dataset: str, family: str, results: Mapping[Cell, Result]) -> str:
+    common = {cell: result for cell, result in results.items() if cell[0] in COMMON}
+    if {name for name, _ in common} == set(COMMON):
+        results = common  # those that a mean is usually over; others are in the table
     grid = grid_of_runs({cell: by_fit(result.runs) for cell, result in results.items()}, Precision())
     kept = relative_corruption_accuracy(grid.outcomes(grid.cells))
     over = f"{_cells_words(list(grid.cells))} on {grid.n} samples of {dataset}, {_source(family)}"
@@ -49,7 +55,7 @@ def _worst(grid: Grid) -> str:
         return ""
     kept = {cell: relative_corruption_accuracy(grid.outcomes([cell])).value or 0.0 for cell in grid.cells}
     worst = min(kept, key=lambda cell: kept[cell])
-    return f"; the least, {kept[worst]:.1f} %, under {_cell_words(worst)}"
+    return f"; the least, {kept[worst]:.2f} %, under {_cell_words(worst)}"
 
 
 def _cells_words(cells: Sequence[Cell]) -> str:
@@ -57,6 +63,7 @@ def _cells_words(cells: Sequence[Cell]) -> str:
         return _cell_words(cells[0])
     names = list(dict.fromkeys(name for name, _ in cells))
     named = ", ".join(names) if len(names) <= 3 else f"{len(names)} corruptions"
+    named = f"the {len(COMMON)} common corruptions" if set(names) == set(COMMON) else named
     levels = sorted({severity for _, severity in cells if severity is not None})
     if not levels:
         return named

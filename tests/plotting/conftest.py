@@ -72,20 +72,24 @@ class Filler:
         self.store.put_setting(setting)
         return setting
 
-    def corruption(self, name: str, severity: int | None) -> SettingVersion:
-        """A corruption of the samples of `setting(0.0)`, which is stored first."""
+    def corruption(self, name: str, severity: int | None, *, variant: str = "") -> SettingVersion:
+        """A corruption of the samples of `setting(0.0)`, which is stored first. Args: variant: such as `-mnist28`."""
         clean = self.setting(0.0)
-        called = f"{clean.name}-c.{name}.{severity}_in-memory"
-        shift = Shift(family="common-corruption", name=name, severity=severity, clean_eval_setting=clean.name)
+        dataset, limit, subset = clean.name.partition("@limit")
+        called = f"{dataset}-c.{name}.{severity}_in-memory{variant}{limit}{subset}"
+        family = f"common-corruption{variant}"
+        shift = Shift(family=family, name=name, severity=severity, clean_eval_setting=clean.name)
         setting = replace(clean, name=called, fingerprint=fingerprint(called), shift=shift)
         self.store.put_setting(setting)
         return setting
 
-    def corruptions(self, model: ModelVersion, clean: int, right: Mapping[tuple[str, int | None], int]) -> None:
+    def corruptions(
+        self, model: ModelVersion, clean: int, right: Mapping[tuple[str, int | None], int], *, variant: str = ""
+    ) -> None:
         """A model with so many right when clean, and under each corruption and severity."""
         parent = self.put(model, self.setting(0.0), [clean], is_fitted=False)
         for (name, severity), count in right.items():
-            self.put(model, self.corruption(name, severity), [count], is_fitted=False)
+            self.put(model, self.corruption(name, severity, variant=variant), [count], is_fitted=False)
         assert parent.status == "complete"
 
     def put(

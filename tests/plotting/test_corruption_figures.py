@@ -16,7 +16,7 @@ from plotting.corruption_table import Corruptions, corruptions
 from plotting.style import new_figure
 from tests.plotting.conftest import Draw, Filler
 
-from testbed.errors import TestbedError
+from testbed.errors import TestbedError, UnknownNameError
 from testbed.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,8 +37,8 @@ def table_of(stored: Store, metric: str = "A_rel_c") -> pd.DataFrame:
     return selected(stored, metric).table
 
 
-def selected(stored: Store, metric: str = "A_rel_c") -> Corruptions:
-    return corruptions(stored, dataset=None, models=(), is_on_disk=False, metric=metric)
+def selected(stored: Store, metric: str = "A_rel_c", variant: str = "") -> Corruptions:
+    return corruptions(stored, dataset=None, models=(), is_on_disk=False, variant=variant, metric=metric)
 
 
 def value(table: pd.DataFrame, model: str, corruption: str, severity: int) -> float:
@@ -81,6 +81,31 @@ def test_corruptions_are_in_the_order_of_the_benchmark_and_missing_cells_have_na
     assert "severity 3 of fog" in found.missing_sentence
     assert "all of snow" in found.missing_sentence
     assert "blunt" not in found.missing_sentence
+
+
+def test_a_trial_with_a_limit_is_left_out_and_told(stored: Store) -> None:
+    trial = Filler(stored, n=50)
+    trial.corruptions(trial.model("blunt"), 40, {("fog", 1): 30})
+    found = selected(stored)
+    assert value(found.table, "blunt", "fog", 1) == pytest.approx(100)
+    assert found.missing_sentence.endswith("; 1 setting of points@limit50 not shown.")
+    assert found.source_words == "points under corruptions simulated in memory"
+
+
+@pytest.mark.parametrize("figure", ["corruption_heatmap", "corruption_curves"])
+def test_a_variant_is_a_figure_of_its_own(
+    figure: str, stored: Store, filler: Filler, database: Path, draw: Draw
+) -> None:
+    filler.corruptions(filler.model("blunt"), 80, FOG, variant="-mnist28")
+    filler.corruptions(filler.model("blunt"), 80, {("fog", 1): 20}, variant="-mnist28-jpeg85")
+    files = draw(figure, database, "--variant", "mnist28")
+    assert files["csv"].name == f"{figure.replace('_', '-')}-points-A_rel_c-mnist28.csv"
+    assert set(pd.read_csv(files["csv"])["corruption"]) == {"fog"}
+    found = selected(stored, variant="mnist28-jpeg85")
+    assert value(found.table, "blunt", "fog", 1) == pytest.approx(25)
+    assert found.source_words == "points under corruptions simulated in memory, variant mnist28-jpeg85"
+    with pytest.raises(UnknownNameError, match=r"Stored: the plain ones, --variant mnist28, --variant mnist28-jpeg"):
+        draw(figure, database, "--variant", "uint8")
 
 
 def test_what_is_undefined_is_said_with_the_reason(filler: Filler) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import stdev
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ MEANS = {  # the rows below the corruptions, by name of the number
     "clean_accuracy": "clean accuracy, A_cl %",
     "corruption_accuracy": "mean accuracy, A_c %",
     "recovery": "recovered, q %",
+    "raw_rce": "mean corruption error difference",
     "relative_corruption_accuracy_on_common_correct": "A_rel_c %, right by all",
 }
 ERRORS = {
@@ -44,7 +45,8 @@ def corruption_report(options: Options) -> int | None:
     Raises: UnknownNameError: nothing of what is asked for is stored; the message has the command that fills it.
     """
     from testbed.metrics.alexnet import ALEXNET_IMAGENET_C
-    from testbed.results.corruption import IN_MEMORY, ON_DISK, corruption_grids
+    from testbed.results.corruption import corruption_grids
+    from testbed.results.corruption_choice import family_of
     from testbed.results.corruption_record import report_record
     from testbed.results.corruption_report import corruption_report as report_of
 
@@ -56,7 +58,7 @@ def corruption_report(options: Options) -> int | None:
     with reading(options) as store:
         found = corruption_grids(
             store, precision, models=(*asked, *needed), datasets=options["datasets"],
-            family=ON_DISK if options["on_disk"] else IN_MEMORY,
+            family=family_of(is_on_disk=bool(options["on_disk"]), variant=options["variant"]),
         )  # fmt: skip
         made = [
             report_of(one, precision, models=asked, baseline=baseline, with_wellposed=options["well_posed"])
@@ -64,7 +66,7 @@ def corruption_report(options: Options) -> int | None:
         ]
         reports = [report for report in made if report]
         if not reports:
-            raise UnknownNameError(_nothing(options))
+            raise UnknownNameError(" ".join([_nothing(options), *(_left_out(one.left_out) for one in found)]).strip())
         records = [report_record(report) for report in reports] if options["as_json"] else []
     if options["as_json"]:
         asked_for = {"confidence": precision.confidence, "one_sided": precision.is_one_sided}
@@ -79,9 +81,16 @@ def corruption_report(options: Options) -> int | None:
 
 def _nothing(options: Options) -> str:
     dataset = (options["datasets"] or ("DATASET",))[0]
-    kind = "on-disk" if options["on_disk"] else "in-memory"
-    command = fill_command(options, options["models"] or ("MODEL",), f"{dataset}-c.*_{kind}")
+    kind, variant = "on-disk" if options["on_disk"] else "in-memory", options["variant"]
+    setting = f"{dataset}-c.fog.3_{kind}-{variant}" if variant else f"{dataset}-c.*_{kind}"  # globs find plain ones
+    command = fill_command(options, options["models"] or ("MODEL",), setting)
     return f"No model that was asked for has a complete evaluation under {kind} corruptions. Run: {command}"
+
+
+def _left_out(sets: Mapping[str, int]) -> str:
+    """Which settings are of another number of samples; empty where none is."""
+    words = [f"{number} of {name} (--dataset {name})" for name, number in sets.items()]
+    return f"Left out are settings of other samples: {', '.join(words)}." if words else ""
 
 
 def _missing(found: DatasetGrids, options: Options) -> Iterator[str]:
@@ -97,9 +106,10 @@ def _missing(found: DatasetGrids, options: Options) -> Iterator[str]:
 
 def _text(report: CorruptionReport, precision: Precision) -> str:
     """The table, what it is over, and what is known about the simulator."""
-    kind = "read from disk" if report.family.endswith("-on-disk") else "simulated in memory"
+    from testbed.results.corruption_choice import family_words
+
     notes = [*_notes(report, precision), *_findings(report)]
-    title = f"{report.dataset}: relative corruption accuracy A_rel_c %, corruptions {kind}"
+    title = f"{report.dataset}: relative corruption accuracy A_rel_c %, corruptions {family_words(report.family)}"
     tables = [_table(report, precision)]
     if any(column.recoveries for column in report.columns):
         tables.append(_recoveries(report))
@@ -193,6 +203,10 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
         "A_rel_c: of the images right when clean, those right under the corruption, over the severities of its row; "
         f"below them, over those of the mean. {precision_words(precision).capitalize()}; so are cells."
     )
+    yield (
+        "Mean corruption error difference: the error less the clean error, in percentage points. That of every cell "
+        "(raw_rce), and CE and relative CE of every corruption, are in --json."
+    )
     yield "; ".join(_sample_words(column.stored) for column in report.columns) + "."
     if report.marks:
         runs = any(len(column.stored.grid.clean) > 1 for column in report.columns)
@@ -204,6 +218,8 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
         yield f"Of the 15 common corruptions, {len(lacking)} are missing: {', '.join(lacking)}."
     if (base := report.baseline.errors) is not None:
         yield f"mCE is by {base.name} ({base.source}), whose errors are taken as they are: it belongs to its protocol."
+    if report.left_out:
+        yield _left_out(report.left_out)
     yield from _reasons(report)
 
 

@@ -12,6 +12,7 @@ from testbed.report import WIDTH, aligned_table, interval_cell
 if TYPE_CHECKING:
     from testbed.results.corruption_published import PublishedRow
 
+SHOWN = 3  # models in a note
 PROTOCOL = (
     "A baseline belongs to its protocol: errors that were measured by another one than the baseline's make another mCE "
     "than the papers'. There are no intervals, as only accuracies of whole settings are published."
@@ -49,14 +50,20 @@ def _text(rows: Sequence[PublishedRow]) -> str:
     kinds = [f"{kind} % by {base}" for base in bases for kind in ("mCE", "relative mCE")]
     table = [["model", "unnormalised mean error %", *kinds]]
     sources: dict[str, str] = {}
-    reasons: set[str] = set()
+    reasons: dict[str, list[str]] = {}
     for row in rows:
         values = [value for base in bases for value in row.mces[base]]
         table.append([row.errors.name, interval_cell(row.mean_error), *map(interval_cell, values)])
         sources |= {
             value.detail["baseline"]: value.detail["of_baseline"] for value in values if value.value is not None
         }
-        reasons |= {f"{row.errors.name}: {value.reason}" for value in values if value.value is None}
+        for reason in {value.reason for value in values if value.value is None}:
+            reasons.setdefault(reason, []).append(row.errors.name)
     notes = [f"{name}: {source}." for name, source in sources.items()]
-    notes += [PROTOCOL, *(f"Undefined, {reason}." for reason in sorted(reasons))]
+    notes += [PROTOCOL, *(f"Undefined, {_names(models)}: {reason}." for reason, models in sorted(reasons.items()))]
     return "\n".join([aligned_table(table, num_names=1), "", *(fill(note, WIDTH) for note in notes)])
+
+
+def _names(models: Sequence[str]) -> str:
+    more = f" and {len(models) - SHOWN} more" if len(models) > SHOWN else ""
+    return ", ".join(models[:SHOWN]) + more

@@ -15,6 +15,7 @@ from testbed.metrics.paired import Ratio, contrast_interval
 from testbed.metrics.permutation import NUM_FLIPS, holm, sign_flip_p
 
 Mark = Literal["best", "alike", ""]
+LEAST_WITHIN_ONE_SD = 3 / 16  # p-value of a sum that is no larger than its standard deviation under sign flips
 _EQUAL = 1e-12  # of two shares that are the same but for rounding
 
 
@@ -34,7 +35,7 @@ def marks(rows: Sequence[Sequence[Outcomes | None]], *, key: int, confidence: fl
     Source: Holm 1979; of runs Bonferroni.
     """
     defined = [_defined(row) for row in rows]
-    pairs = sum(len(there) * (len(there) - 1) // 2 for there in defined)
+    pairs, level = sum(len(there) * (len(there) - 1) // 2 for there in defined), 1 - confidence
     found: list[list[Mark]] = [["" for _ in row] for row in rows]
     asked: list[tuple[int, int, float]] = []
     for index, there in enumerate(defined):
@@ -46,10 +47,10 @@ def marks(rows: Sequence[Sequence[Outcomes | None]], *, key: int, confidence: fl
             if values[model] >= _value(leader) - _EQUAL:
                 found[index][model] = "best"
             else:
-                asked.append((index, model, _p(leader, outcomes, key=key, alpha=(1 - confidence) / pairs)))
+                asked.append((index, model, _p(leader, outcomes, key=key, level=level, pairs=pairs)))
     corrected = holm([p for *_, p in asked] + [1.0] * (pairs - len(asked)))
     for (index, model, _), p in zip(asked, corrected, strict=False):
-        if p > (1 - confidence) * (1 + 1e-9):
+        if p > level * (1 + 1e-9):
             found[index][model] = "alike"
     return found
 
@@ -68,21 +69,24 @@ def _value(outcomes: Outcomes) -> float:
     return float(part.sum() / whole.sum())
 
 
-def _p(first: Outcomes, second: Outcomes, *, key: int, alpha: float) -> float:
-    """p-value of the hypothesis that two models do not differ; of several runs `alpha` or 1."""
+def _p(first: Outcomes, second: Outcomes, *, key: int, level: float, pairs: int) -> float:
+    """p-value of the hypothesis that two models do not differ, one of `pairs`; of several runs level / pairs or 1."""
     ratios = [_ratio(first), _ratio(second)]
     if first.clean.shape[1] != second.clean.shape[1]:
         raise ShapeError("The models are not of the same images. Compare them on those that they share.")
     if len(first.clean) == len(second.clean) == 1:
-        return _sign_flip(ratios, first.factors, key=key)
+        return _sign_flip(ratios, first.factors, key=key, level=level)
     (part, other_part), (whole, other_whole) = (np.broadcast_arrays(*pair) for pair in zip(*ratios, strict=True))
-    factors = first.factors.of(confidence=1 - alpha, side="both")
+    num_draws = min(first.factors.num_draws, second.factors.num_draws)  # the wider interval, where they differ
+    factors = first.factors.of(confidence=1 - level / pairs, side="both", num_draws=num_draws)
     _, interval = contrast_interval((part, whole), (other_part, other_whole), factors)
-    return alpha if interval.low > 0 or interval.high < 0 else 1.0
+    return level / pairs if interval.low > 0 or interval.high < 0 else 1.0
 
 
-def _sign_flip(ratios: Sequence[Ratio], factors: Factors, *, key: int) -> float:
+def _sign_flip(ratios: Sequence[Ratio], factors: Factors, *, key: int, level: float) -> float:
     """p-value of the sign flips, from above where it is too large to matter or too small for random patterns to show.
+
+    Args: level: at which all pairs together are tested; none is rejected above it.
 
     Source: Hoeffding, JASA 58, 1963; Holzman & Kleitman, Combinatorica 12, 1992.
     """
@@ -92,7 +96,7 @@ def _sign_flip(ratios: Sequence[Ratio], factors: Factors, *, key: int) -> float:
     both = (part.sum() + other_part.sum()) / (whole.sum() + other_whole.sum())
     differences = (part - both * whole) - (other_part - both * other_whole)
     total, squares = float(differences.sum()), float(np.square(differences).sum())
-    if total**2 <= squares:
-        return 1.0  # 3/16 at least
+    if total**2 <= squares and level < LEAST_WITHIN_ONE_SD:
+        return 1.0
     bound = 2 * float(np.exp(-(total**2) / (2 * squares)))
     return bound if bound <= 1 / (1 + NUM_FLIPS) else sign_flip_p(differences, key=key)

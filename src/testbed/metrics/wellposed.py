@@ -166,7 +166,9 @@ def _rise(grid: Grid, name: str, lower: int, higher: int) -> MetricValue:
     """Accuracy at a severity less that at the one before, in percentage points."""
     before, after = (grid.outcomes([(name, severity)]) for severity in (lower, higher))
     ones = np.ones_like(before.clean)
-    value, interval = contrast_interval((after.shifted, ones), (before.shifted, ones), after.factors)
+    num_draws = min(before.factors.num_draws, after.factors.num_draws)  # the wider interval, where they differ
+    factors = after.factors.of(num_draws=num_draws)
+    value, interval = contrast_interval((after.shifted, ones), (before.shifted, ones), factors)
     return percent("accuracy_rise", float(value), interval, n=grid.n)
 
 

@@ -12,14 +12,13 @@ from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.corruption import Cell, Grid
 from testbed.metrics.factors import Factors
 from testbed.metrics.wellposed import Identical, Outputs, guessing_rate
+from testbed.results.corruption_choice import IN_MEMORY, check_family, is_of, sample_sets
 from testbed.results.own import clean_correct, correct
 from testbed.results.precision import Precision
 from testbed.results.runs import Run, by_fit
 from testbed.results.stored import Group, complete_evaluations, is_named, model_names, numerics_key, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
-
-IN_MEMORY, ON_DISK = "common-corruption", "common-corruption-on-disk"  # families of shifts, which are never mixed
 
 Fit = tuple[int, int | None]  # seed of the fitted model, and the clean evaluation of the run
 
@@ -56,14 +55,16 @@ class DatasetGrids:
     """The models under the corruptions of one data set, in the order of the store.
 
     Args:
-        dataset: name of the clean data.
+        dataset: name of the clean data, with `@limitN` where they are that part of it.
         family: of the shifts.
         models: each on its own cells.
+        left_out: by name of other parts of the data, the number of their settings.
     """
 
     dataset: str
     family: str
     models: Sequence[StoredGrid]
+    left_out: Mapping[str, int]
 
 
 def corruption_grids(
@@ -74,22 +75,22 @@ def corruption_grids(
 
     Args:
         precision: of the intervals.
-        models, datasets: names and globs; all without any. The data set is that of the clean evaluations.
+        models, datasets: names and globs; all without any. The data set is that of the clean evaluations; of its
+            samples all are reported, or as many as the models have (`testbed.results.corruption_choice.sample_sets`).
         family: of the shifts; one alone, as images made in memory and read from disk are not the same.
     Raises:
-        UnknownNameError: a model has nothing there.
+        UnknownNameError: a model has nothing there, or only other variants of the family are stored.
         DataError: cells of a model are not of the same samples, or a sample is in no cluster.
     """
     evaluations = complete_evaluations(store)
+    check_family(family, evaluations)
     groups = [group for group in stored_groups(store, evaluations, lambda one: _is_of(one, family))
-              if all(run.clean for run in group) and is_named(dataset_of(group), datasets)]  # fmt: skip
-    wanted = [group for group in groups if is_named(group[0].evaluation.model, models)]
+              if all(run.clean for run in group) and is_of(group, datasets)]  # fmt: skip
     _check_named(models, [group[0].evaluation.model for group in groups])
-    by_dataset: dict[str, list[Group]] = {}
-    for group in wanted:
-        by_dataset.setdefault(dataset_of(group), []).append(group)
+    wanted = [group for group in groups if is_named(group[0].evaluation.model, models)]
     return [
-        DatasetGrids(dataset=name, family=family, models=_grids(own, precision)) for name, own in by_dataset.items()
+        DatasetGrids(dataset=one.name, family=family, models=_grids(one.groups, precision), left_out=one.left_out)
+        for one in sample_sets(wanted, datasets)
     ]
 
 
@@ -111,12 +112,6 @@ def grid_of_runs(cells: Mapping[Cell, Sequence[Sequence[Run]]], precision: Preci
         found[cell] = np.array([row[0] if is_single else row.mean(axis=0) for row in rows])
         num_draws[cell] = float(np.mean([len(row) for row in rows]))
     return Grid(clean=clean, cells=found, num_draws=num_draws, factors=factors)
-
-
-def dataset_of(group: Group) -> str:
-    """Name of the data set that a group of runs is compared with, which corrupted files on disk may not be."""
-    clean = group[0].clean
-    return group[0].evaluation.dataset if clean is None else clean.dataset
 
 
 def cell_of(evaluation: Evaluation) -> Cell:

@@ -40,33 +40,41 @@ def published_rows(
 ) -> list[PublishedRow]:
     """The models of imported grids, each measured by the published AlexNet and by the grid's own baseline.
 
+    Where a grid lacks the latter, what is measured by it is undefined, with that reason.
+
     Args:
         sources: names under which grids were imported.
         models: names and globs; all without any.
         baseline: name of the grid's own baseline; alexnet without one.
-    Raises: UnknownNameError: no such source, model or baseline.
+    Raises: UnknownNameError: no such source, or no such model or baseline in any of them.
     """
     with store.reading() as connection:
         results = list_published(connection, sources)
-    found: list[PublishedRow] = []
-    for source in dict.fromkeys(result.source for result in results):
-        known = _models([result for result in results if result.source == source])
-        own = None if baseline == ALEXNET_IMAGENET_C.name else _named(known, baseline or USUAL_BASELINE, source)
-        bases = [ALEXNET_IMAGENET_C, *([own] if own else [])]
-        _check_named(known, models, source)
-        found += [_row(errors, bases) for name, errors in known.items() if is_named(name, models)]
-    return found
+    by_source = {source: _models([result for result in results if result.source == source])
+                 for source in dict.fromkeys(result.source for result in results)}  # fmt: skip
+    own = [] if baseline == ALEXNET_IMAGENET_C.name else [baseline or USUAL_BASELINE]
+    _check_named(by_source, [*models, *([baseline] if baseline in own else [])])
+    return [
+        _row(errors, {ALEXNET_IMAGENET_C.name: ALEXNET_IMAGENET_C} | {base: known.get(base) for base in own}, source)
+        for source, known in by_source.items()
+        for name, errors in known.items()
+        if is_named(name, models)
+    ]
 
 
-def _row(errors: Errors, bases: Sequence[Errors]) -> PublishedRow:
+def _row(errors: Errors, bases: Mapping[str, Errors | None], source: str) -> PublishedRow:
+    """Args: bases: by name; None for one that the source lacks."""
     mces = {
-        base.name: (
-            mean_corruption_error(errors, base),
-            mean_corruption_error(errors, base, is_relative=True),
-        )
-        for base in bases
+        name: (_missing("mce", name, source), _missing("relative_mce", name, source))
+        if base is None
+        else (mean_corruption_error(errors, base), mean_corruption_error(errors, base, is_relative=True))
+        for name, base in bases.items()
     }
     return PublishedRow(errors=errors, mean_error=unnormalised_mean_error(errors), mces=mces)
+
+
+def _missing(name: str, baseline: str, source: str) -> MetricValue:
+    return MetricValue(name=name, value=None, n=0, reason=f"the baseline {baseline} is not in '{source}'")
 
 
 def _models(results: Sequence[PublishedResult]) -> dict[str, Errors]:
@@ -87,19 +95,12 @@ def _models(results: Sequence[PublishedResult]) -> dict[str, Errors]:
     }
 
 
-def _named(known: Mapping[str, Errors], name: str, source: str) -> Errors:
-    if name not in known:
-        raise UnknownNameError(
-            f"The baseline '{name}' has no errors on ImageNet-C's files in '{source}'. {suggestion(name, known)} "
-            f"Give --baseline one that has, or {ALEXNET_IMAGENET_C.name} alone."
-        )
-    return known[name]
-
-
-def _check_named(known: Mapping[str, Errors], models: Sequence[str], source: str) -> None:
-    for pattern in models:
-        if not any(is_named(name, [pattern]) for name in known):
-            hint = suggestion(pattern, known)
-            raise UnknownNameError(
-                f"Model '{pattern}' has no errors on ImageNet-C's files in '{source}'. {hint}".rstrip()
-            )
+def _check_named(known: Mapping[str, Mapping[str, Errors]], patterns: Sequence[str]) -> None:
+    """Raises: UnknownNameError: something is no model of any source."""
+    names = list(dict.fromkeys(name for models in known.values() for name in models))
+    where = "errors on ImageNet-C's files in " + ", ".join(f"'{source}'" for source in known)
+    if not names:
+        raise UnknownNameError(f"No model has {where}.")
+    for pattern in patterns:
+        if not any(is_named(name, [pattern]) for name in names):
+            raise UnknownNameError(f"'{pattern}' has no {where}. {suggestion(pattern, names)}".rstrip())

@@ -16,6 +16,7 @@ def report_record(report: CorruptionReport) -> dict[str, Any]:
     return {
         "dataset": report.dataset,
         "family": report.family,
+        "left_out": dict(report.left_out) or None,
         "averaged_over": list(report.averaged),
         "missing_of_the_15": [name for name in COMMON if name not in report.rows],
         "baseline": None if errors is None else {"name": errors.name, "source": errors.source},

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from testbed.errors import DataError
 from testbed.fingerprint import fingerprint
-from testbed.metrics.alexnet import ALEXNET_IMAGENET_C
 from testbed.metrics.best import Mark, marks
 from testbed.metrics.comparison import Outcomes
 from testbed.metrics.corruption import (
@@ -27,7 +25,6 @@ from testbed.metrics.corruption import (
     severities_of,
 )  # fmt: skip
 from testbed.metrics.corruption_error import (
-    Errors,
     corruption_error,
     mean_corruption_error,
     mean_error_difference,
@@ -36,26 +33,14 @@ from testbed.metrics.corruption_error import (
 from testbed.metrics.intervals import Array
 from testbed.metrics.wellposed import Finding, findings, recoveries
 from testbed.records import MetricValue
-from testbed.results.corruption import ON_DISK, DatasetGrids, StoredGrid, outputs_of
+from testbed.results.corruption import DatasetGrids, StoredGrid, outputs_of
+from testbed.results.corruption_baseline import Baseline, baseline_of
 from testbed.results.precision import Precision
 from testbed.results.stored import is_named
 
 ON_COMMON = f"{RELATIVE}_on_common_correct"
 MEAN = ""  # the row of the mean, beside those of the corruptions
 Rows = Mapping[str, Sequence[int | None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Baseline:
-    """What mCE is measured by.
-
-    Args:
-        errors: None where there is none.
-        reason: why not.
-    """
-
-    errors: Errors | None
-    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +74,7 @@ class CorruptionReport:
 
     Args:
         dataset, family: of the clean data, and of the shifts.
+        left_out: by name of other parts of the data, the number of their settings.
         rows: by corruption the severities that its row is over: all that any of the models has.
         averaged: the corruptions of the mean row: those of the 15 that are there, or all where none of them is.
         columns: the models.
@@ -99,6 +85,7 @@ class CorruptionReport:
 
     dataset: str
     family: str
+    left_out: Mapping[str, int]
     rows: Rows
     averaged: Sequence[str]
     columns: Sequence[Column]
@@ -133,13 +120,14 @@ def corruption_report(
     averaged = [name for name in COMMON if name in rows] or list(rows)
     not_compared = "there is one model" if len(grids) == 1 else incomparable(grids) or _other_samples(shown)
     common = None if not_compared else common_correct(grids)
-    measure, base = _Measure(rows, averaged, precision, common), _baseline(found, baseline)
+    measure, base = _Measure(rows, averaged, precision, common), baseline_of(found, baseline)
     return CorruptionReport(
         dataset=found.dataset,
         family=found.family,
+        left_out=found.left_out,
         rows=rows,
         averaged=averaged,
-        columns=[measure.column(model, base, with_wellposed) for model in shown],
+        columns=[measure.column(model, base.of(model), with_wellposed) for model in shown],
         marks={} if not_compared else _marks(shown, rows, averaged, precision),
         not_compared=not_compared,
         baseline=base,
@@ -195,26 +183,6 @@ def _other_samples(models: Sequence[StoredGrid]) -> str:
     first, *others = (model.evaluation for model in models)
     is_same = all(one.has_samples_of(first) or one.sample_ids() == first.sample_ids() for one in others)
     return "" if is_same else "they are of other samples"
-
-
-def _baseline(found: DatasetGrids, name: str | None) -> Baseline:
-    if name is None:
-        return Baseline(
-            errors=None, reason="no --baseline was named, and errors that are not divided by one's are no mCE"
-        )
-    if name == ALEXNET_IMAGENET_C.name:
-        if (found.dataset, found.family) == ("imagenet", ON_DISK):
-            return Baseline(errors=ALEXNET_IMAGENET_C)
-        return Baseline(errors=None, reason=f"{name} is of the published files of ImageNet-C, and these are others")
-    own = [model for model in found.models if model.evaluation.model == name]
-    if len(own) > 1:
-        raise DataError(
-            f"The baseline '{name}' was evaluated with several numerics (device, batch size, precision). Put the one "
-            "that counts into a database of its own: eval.py --db-url."
-        )
-    if not own:
-        return Baseline(errors=None, reason=f"the baseline {name} was not evaluated on {found.dataset}")
-    return Baseline(errors=Errors.of(own[0].grid, name=name, source=f"{name} of this store, on the same settings"))
 
 
 def _errors(grid: Grid, baseline: Baseline) -> list[MetricValue]:

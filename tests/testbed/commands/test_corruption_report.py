@@ -35,10 +35,11 @@ def options(lab: Any) -> dict[str, Any]:
     """The options of db.py for a store with two models."""
     put(lab, "net-a")
     put(lab, "net-b", shift=3)
-    given = dict.fromkeys(
+    given: dict[str, Any] = dict.fromkeys(
         ("logdir", "cluster_by", "sample_table", "one_sided", "as_json", "baseline", "on_disk", "well_posed")
     )
-    return {**given, "db_url": lab.url, "confidence": 0.95, "models": (), "datasets": (), "with_published": ()}
+    given |= {"variant": "", "db_url": lab.url, "confidence": 0.95}
+    return {**given, "models": (), "datasets": (), "with_published": ()}
 
 
 def printed(capsys: Any) -> dict[str, str]:
@@ -53,7 +54,7 @@ def test_table_has_a_row_per_corruption_and_the_means_below(options: Any, capsys
     rows = printed(capsys)
     assert list(rows)[2:-1] == [
         "snow", "fog", "greyscale", "mean of 2", "clean accuracy, A_cl %", "mean accuracy, A_c %", "recovered, q %",
-        "A_rel_c %, right by all",
+        "mean corruption error difference", "A_rel_c %, right by all",
     ]  # fmt: skip
     assert rows["fog"].split()[1:3] == ["1-2", "66.67"]  # (5 + 3) / 12
     assert rows["greyscale"].split()[1:3] == ["-", "100.00"]
@@ -61,9 +62,12 @@ def test_table_has_a_row_per_corruption_and_the_means_below(options: Any, capsys
     assert "] *" in rows["fog"]
     assert "] ~" in rows["fog"]
     assert rows["recovered, q %"].split()[3] == "1-2"
+    assert rows["mean corruption error difference"].split()[4:6] == ["1-2", "18.75"]  # 75 - 18 / 32
     notes = rows[""]
     assert "net-a: 8 samples x 1 draw, seed 0; net-b: 8 samples x 1 draw, seed 0." in notes
     assert "95 % intervals over samples" in notes
+    assert "the error less the clean error, in percentage points. That of every cell (raw_rce), and CE" in notes
+    assert "Left out" not in notes
     assert "*: best; ~: not distinguishable from the best (paired over images: sign flips of images, Holm" in notes
     assert "Of the 15 common corruptions, 13 are missing: gaussian_noise" in notes
     assert "errors that are not divided by one's are no mCE: mCE, relative mCE." in notes
@@ -113,6 +117,40 @@ def test_on_disk_is_asked_for_by_itself(options: Any, lab: Any, capsys: Any) -> 
     out = capsys.readouterr().out
     assert out.startswith("toy: relative corruption accuracy A_rel_c %, corruptions read from disk")
     assert "net-b" not in out
+
+
+def test_a_variant_is_asked_for_by_itself_and_told(options: Any, lab: Any, capsys: Any) -> None:
+    for kind in ("in-memory-mnist28", "on-disk-resized"):
+        put(lab, "net-a", shift=4, kind=kind)
+    corruption_report({**options, "variant": "mnist28"})
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "toy: relative corruption accuracy A_rel_c %, corruptions simulated in memory, variant mnist28\n"
+    )
+    assert "net-b" not in out
+    corruption_report({**options, "variant": "resized", "on_disk": True})
+    assert "corruptions read from disk, variant resized\n" in capsys.readouterr().out
+    with pytest.raises(UnknownNameError, match=r"variant 'uint8' .* Stored: the plain ones, --variant mnist28\."):
+        corruption_report({**options, "variant": "uint8"})
+    with pytest.raises(UnknownNameError, match=r"--eval-settings digits-c\.fog\.3_in-memory-mnist28 "):
+        corruption_report({**options, "variant": "mnist28", "datasets": ("digits",)})
+
+
+def test_a_trial_with_a_limit_is_left_out_with_a_note(options: Any, lab: Any, capsys: Any) -> None:
+    lab.put("net-a", "toy@limit4", CLEAN[:4])
+    lab.put("net-a", "toy-c.fog.1_in-memory@limit4", [1, 1, 1, 0])
+    corruption_report(options)
+    rows = printed(capsys)
+    assert rows["fog"].split()[1:3] == ["1-2", "66.67"]
+    assert "Left out are settings of other samples: 1 of toy@limit4 (--dataset toy@limit4)." in rows[""]
+    corruption_report({**options, "datasets": ("toy@limit4",)})
+    out = capsys.readouterr().out
+    assert out.startswith("toy@limit4: relative")
+    assert "net-a: 4 samples x 1 draw" in out
+    lab.put("net-c", "toy@limit4", CLEAN[:4])
+    lab.put("net-c", "toy-c.fog.1_in-memory@limit4", [1, 1, 1, 0])
+    with pytest.raises(UnknownNameError, match=r"No model that was asked for .* 1 of toy@limit4"):
+        corruption_report({**options, "models": ("net-c",), "baseline": "net-b"})
 
 
 def test_baseline_is_told_and_one_of_other_data_is_refused_in_words(options: Any, capsys: Any) -> None:

@@ -55,6 +55,24 @@ def test_clusters_are_flipped_as_a_whole() -> None:
     assert marks([[right(90, clusters=labels), right(80, clusters=labels)]], key=0) == [["best", "alike"]]
 
 
+def test_a_low_confidence_is_taken_at_its_word() -> None:
+    """55 images one way and 45 the other, which is a standard deviation: p = 0.368."""
+    row = [right(55, 200), right(45, 200, start=55)]
+    assert marks([row], key=0, confidence=0.6) == [["best", ""]]
+    assert marks([row], key=0, confidence=0.66) == [["best", "alike"]]
+
+
+def test_draws_are_those_of_the_model_that_has_fewer() -> None:
+    """With 100 draws of both the difference would be clear, with one it is not: whichever of them is the best."""
+
+    def model(level: float, draws: int) -> Outcomes:
+        return Outcomes(clean=np.ones((2, 40)), shifted=np.full((2, 40), level), factors=Factors(num_draws=draws))
+
+    assert marks([[model(0.8, 100), model(0.7, 100)]], key=0) == [["best", ""]]
+    assert marks([[model(0.8, 1), model(0.7, 100)]], key=0) == [["best", "alike"]]
+    assert marks([[model(0.8, 100), model(0.7, 1)]], key=0) == [["best", "alike"]]
+
+
 def test_runs_that_fit_a_model_each_count_as_such() -> None:
     rng = np.random.default_rng(0)
 

@@ -104,6 +104,19 @@ def test_severities_that_are_not_ordered_are_found(name: str, is_known: bool) ->
     assert ("known not to be ordered" in found.sentence) == is_known
 
 
+def test_draws_of_a_rise_are_those_of_the_cell_that_has_fewer() -> None:
+    """By 1.4 points in the mean over draws, of every image: clear where both are over 100 of them."""
+
+    def kinds(mild: float, hard: float) -> list[str]:
+        cells: dict[Any, Any] = {("fog", 1): np.full((1, N), 0.5), ("fog", 2): np.full((1, N), 0.514)}
+        whole = Grid(clean=np.ones((1, N)), cells=cells, num_draws={("fog", 1): mild, ("fog", 2): hard},
+                     factors=Factors())  # fmt: skip
+        return [found.kind for found in findings(whole, guess(whole))]
+
+    assert kinds(100, 100) == ["order"]
+    assert kinds(1, 100) == kinds(100, 1) == []
+
+
 def test_all_questions_together_are_wrong_no_more_often_than_said() -> None:
     """Severities that are alike, and recovery by guessing: at most 5 % of models are flagged."""
     rng, models = np.random.default_rng(2), 150

@@ -12,7 +12,8 @@ from testbed.errors import DataError, UnknownNameError
 from testbed.metrics.corruption import RELATIVE, accuracies
 from testbed.records import MetricValue
 from testbed.results import Precision, Run
-from testbed.results.corruption import ON_DISK, StoredGrid, corruption_grids, grid_of_runs, outputs_of
+from testbed.results.corruption import DatasetGrids, StoredGrid, corruption_grids, grid_of_runs, outputs_of
+from testbed.results.corruption_choice import IN_MEMORY, ON_DISK, family_of, family_words
 
 CLEAN = np.array([1, 1, 1, 1, 1, 1, 0, 0], bool)
 FOG = {1: [1, 1, 1, 1, 1, 0, 1, 0], 2: [1, 1, 1, 0, 0, 0, 0, 0]}
@@ -21,7 +22,7 @@ FOG = {1: [1, 1, 1, 1, 1, 0, 1, 0], 2: [1, 1, 1, 0, 0, 0, 0, 0]}
 def put(lab: Any, model: str, cells: dict[str, Any], clean: Any = CLEAN, **seeds: int) -> None:
     """Evaluations on `toy-c.NAME_in-memory`, by the rest of the name; those with an ending of their own keep it."""
     for name, right in cells.items():
-        setting = f"toy-c.{name}" if "_on-disk" in name else f"toy-c.{name}_in-memory"
+        setting = f"toy-c.{name}" if "_" in name else f"toy-c.{name}_in-memory"
         lab.pair(model, clean, right, setting=setting, **seeds)
 
 
@@ -64,6 +65,79 @@ def test_in_memory_and_on_disk_are_never_mixed(lab: Any) -> None:
     assert values(grids(lab)["net"])[RELATIVE] == pytest.approx(500 / 6)
     assert values(grids(lab, family=ON_DISK)["net"])[RELATIVE] == 50
     assert values(grids(lab, family=f"{ON_DISK}-resized")["net"])[RELATIVE] == 100
+
+
+@pytest.mark.parametrize("kind", ["in-memory", "on-disk"])
+def test_a_variant_is_asked_for_by_what_the_names_end_in(lab: Any, kind: str) -> None:
+    put(lab, "net", {f"fog.1_{kind}": FOG[1], f"fog.1_{kind}-jpeg85": FOG[2], f"fog.1_{kind}-mnist28-jpeg85": CLEAN})
+    is_on_disk = kind == "on-disk"
+    found = {
+        variant: values(grids(lab, family=family_of(is_on_disk=is_on_disk, variant=variant))["net"])[RELATIVE]
+        for variant in ("", "jpeg85", "mnist28-jpeg85")
+    }
+    assert found == pytest.approx({"": 500 / 6, "jpeg85": 50, "mnist28-jpeg85": 100})
+    other = "read from disk" if is_on_disk else "simulated in memory"
+    with pytest.raises(UnknownNameError) as refused:
+        grids(lab, family=family_of(is_on_disk=is_on_disk, variant="jpeg58"))
+    assert str(refused.value) == (
+        f"No complete evaluation is of variant 'jpeg58' of corruptions {other}. Did you mean jpeg85? Stored: the plain "
+        "ones, --variant jpeg85, --variant mnist28-jpeg85."
+    )
+    assert corruption_grids(lab.store, Precision(), family=family_of(is_on_disk=not is_on_disk)) == []
+
+
+def test_where_only_variants_are_stored_the_plain_ones_are_refused(lab: Any) -> None:
+    put(lab, "net", {"fog.1_in-memory-uint8": FOG[1], "fog.1_on-disk": FOG[1]})
+    with pytest.raises(UnknownNameError, match=r"the plain settings without a variant .* Stored: --variant uint8\."):
+        corruption_grids(lab.store, Precision())
+
+
+def test_families_are_told_in_words() -> None:
+    families = (IN_MEMORY, ON_DISK, f"{IN_MEMORY}-uint8", f"{ON_DISK}-resized")
+    assert [family_words(family).partition(", variant ")[::2] for family in families] == [
+        ("simulated in memory", ""), ("read from disk", ""), ("simulated in memory", "uint8"),
+        ("read from disk", "resized"),
+    ]  # fmt: skip
+
+
+def limited(lab: Any, model: str, limit: int, right: Any, corruption: str = "fog.1") -> None:
+    """A trial on the first samples."""
+    lab.put(model, f"toy@limit{limit}", CLEAN[:limit])
+    lab.put(model, f"toy-c.{corruption}_in-memory@limit{limit}", right)
+
+
+def sets(lab: Any, **asked: Any) -> dict[str, tuple[list[str], Any]]:
+    """By data set the models, and what is left out."""
+    found: list[DatasetGrids] = corruption_grids(lab.store, Precision(), **asked)
+    return {one.dataset: ([model.name for model in one.models], one.left_out) for one in found}
+
+
+def test_trials_with_a_limit_are_left_out_and_counted(lab: Any) -> None:
+    put(lab, "net-a", {"fog.1": FOG[1]})
+    for model in ("net-a", "net-b"):
+        limited(lab, model, 4, [1, 1, 1, 0])
+    limited(lab, "net-b", 4, [1, 1, 1, 0], "snow.1")
+    assert sets(lab) == {"toy": (["net-a"], {"toy@limit4": 2})}
+    assert values(grids(lab)["net-a"])[RELATIVE] == pytest.approx(500 / 6)
+    assert sets(lab, datasets=("toy@limit4",)) == {"toy@limit4": (["net-a", "net-b"], {})}
+    assert sets(lab, datasets=("t*",)) == sets(lab)
+
+
+def test_where_all_are_limited_the_largest_limit_is_reported_under_its_name(lab: Any) -> None:
+    put(lab, "net-a", {"fog.1": FOG[1]})
+    limited(lab, "net-b", 4, [1, 1, 1, 0])
+    limited(lab, "net-b", 2, [1, 1])
+    limited(lab, "net-a", 2, [1, 1])
+    assert sets(lab, models=("net-b",)) == {"toy@limit4": (["net-b"], {"toy@limit2": 1})}
+    (net,) = grids(lab, models=("net-b",)).values()
+    assert (net.grid.n, values(net)[RELATIVE]) == (4, 75)
+
+
+def test_a_limit_of_all_samples_is_another_setting_and_not_the_whole_one(lab: Any) -> None:
+    limited(lab, "net", 8, FOG[2])
+    put(lab, "net", {"fog.1": FOG[1]})
+    assert sets(lab) == {"toy": (["net"], {"toy@limit8": 1})}
+    assert values(grids(lab)["net"])[RELATIVE] == pytest.approx(500 / 6)
 
 
 def fake(setting: str, ids: str, right: list[int]) -> Any:

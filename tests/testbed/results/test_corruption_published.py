@@ -26,16 +26,16 @@ PUBLISHED = {
 }
 
 
-def result(model: str, setting: str, value: float | None) -> PublishedResult:
-    return PublishedResult(source="grid", source_sha256="0" * 64, model=model, eval_setting=setting, metric="top1",
+def result(model: str, setting: str, value: float | None, source: str = "grid") -> PublishedResult:
+    return PublishedResult(source=source, source_sha256="0" * 64, model=model, eval_setting=setting, metric="top1",
                            protocol="resized", value=value)  # fmt: skip
 
 
-def put(store: Any, model: str, error: float, *, without: str = "") -> None:
+def put(store: Any, model: str, error: float, *, without: str = "", source: str = "grid") -> None:
     names = [f"imagenet-c.{name}.{severity}_on-disk" for name in COMMON for severity in range(1, 6)]
     in_memory = [name.replace("on-disk", "in-memory") for name in names]
-    rows = [result(model, name, None if name == without else 100 - error) for name in names]
-    rows += [result(model, name, 0.0) for name in in_memory] + [result(model, "val", 100 - error / 2)]
+    rows = [result(model, name, None if name == without else 100 - error, source) for name in names]
+    rows += [result(model, name, 0.0, source) for name in in_memory] + [result(model, "val", 100 - error / 2, source)]
     store.put_published(rows)
 
 
@@ -60,10 +60,30 @@ def test_a_missing_cell_is_undefined_and_named(lab: Any) -> None:
     assert row.mean_error.value is None
 
 
+def test_a_source_without_the_baseline_has_its_published_mce(lab: Any) -> None:
+    put(lab.store, "net", 30)
+    put(lab.store, "alexnet", 60)
+    put(lab.store, "other", 30, source="more")
+    rows = {row.errors.name: row.mces for row in published_rows(lab.store, ["grid", "more"])}
+    assert rows["net"]["alexnet"][0].value == pytest.approx(50)
+    assert rows["other"]["alexnet-published"][0].value == rows["net"]["alexnet-published"][0].value
+    assert [(value.value, value.reason) for value in rows["other"]["alexnet"]] == [
+        (None, "the baseline alexnet is not in 'more'")
+    ] * 2
+    (row,) = published_rows(lab.store, ["grid", "more"], models=["other"], baseline="net")
+    assert row.mces["net"][0].reason == "the baseline net is not in 'more'"
+
+
+def test_a_source_without_corruptions_is_refused(lab: Any) -> None:
+    lab.store.put_published([result("net", "val", 70.0)])
+    with pytest.raises(UnknownNameError, match="No model has errors on ImageNet-C's files in 'grid'"):
+        published_rows(lab.store, ["grid"])
+
+
 def test_unknown_names_are_refused(lab: Any) -> None:
     put(lab.store, "net", 30)
-    with pytest.raises(UnknownNameError, match="baseline 'alexnet' has no errors on ImageNet-C's files in 'grid'"):
-        published_rows(lab.store, ["grid"])
+    with pytest.raises(UnknownNameError, match=r"'nest' has no errors on ImageNet-C's files in 'grid'. Did you"):
+        published_rows(lab.store, ["grid"], baseline="nest")
     with pytest.raises(UnknownNameError, match=r"'nett' has no errors .* Did you mean net"):
         published_rows(lab.store, ["grid"], models=["nett"], baseline="net")
     with pytest.raises(UnknownNameError, match="no published source 'timm'"):

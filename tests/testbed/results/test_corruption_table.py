@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from tests.laboratory import Lab
 
 from testbed.metrics.corruption import COMMON, EXTRA, RELATIVE
 from testbed.results import Precision
-from testbed.results.corruption import ON_DISK, corruption_grids
+from testbed.results.corruption import corruption_grids
+from testbed.results.corruption_choice import ON_DISK
 from testbed.results.corruption_record import report_record
 from testbed.results.corruption_report import MEAN, ON_COMMON, CorruptionReport, corruption_report
 from testbed.store.store import Store
@@ -132,6 +134,47 @@ def test_published_alexnet_is_no_baseline_of_other_data(whole: Lab) -> None:
     )  # fmt: skip
     other = report(whole, baseline="nobody").columns[0].errors["mce"]
     assert other.reason == "the baseline nobody was not evaluated on toy"
+
+
+def test_a_baseline_of_other_samples_is_none(resplit_lab: Any) -> None:
+    """Each run evaluates four of ten, which are those of its seed."""
+    for model, seed in (("base", 0), ("net", 0), ("other", 1)):
+        resplit_lab.put(model, "toy", [1, 1, 1, 0], fit_seed=seed)
+        for severity in range(1, 6):
+            resplit_lab.put(model, f"toy-c.fog.{severity}_in-memory", [1, 1, 0, 0], fit_seed=seed)
+    columns = {column.stored.name: column for column in report(resplit_lab, baseline="base").columns}
+    assert [value.value for value in columns["net"].ces["fog"]] == pytest.approx([100, 100])
+    assert columns["other"].ces == {}
+    for name in ("mce", "relative_mce"):
+        found = columns["other"].errors[name]
+        assert (found.value, found.reason) == (None, "the baseline base was evaluated on other samples than other")
+
+
+def test_a_baseline_of_other_settings_is_none(whole: Lab) -> None:
+    (found,) = corruption_grids(whole.store, Precision())
+    (base,) = (model for model in found.models if model.name == "base")
+    (run,) = base.groups["fog", 3]
+    changed = replace(run, evaluation=replace(run.evaluation, setting_fingerprint="0" * 64))
+    other = replace(base, groups={**base.groups, ("fog", 3): (changed,)})
+    models = [other if model is base else model for model in found.models]
+    made = corruption_report(replace(found, models=models), Precision(), models=("net",), baseline="base")
+    assert made is not None
+    mce = made.columns[0].errors["mce"]
+    assert (mce.value, mce.reason) == (
+        None, "the baseline base was evaluated on other settings than net, such as toy-c.fog.3_in-memory",
+    )  # fmt: skip
+
+
+def test_a_baseline_with_a_limit_is_none_of_whole_models(big: Any) -> None:
+    put(big, "net", ("fog",), 1)
+    big.put("base", "toy@limit10", CLEAN[:10])
+    for severity in range(1, 6):
+        big.put("base", f"toy-c.fog.{severity}_in-memory@limit10", np.arange(10) >= severity)
+    found = report(big, baseline="base")
+    assert [column.stored.name for column in found.columns] == ["net"]
+    assert (found.columns[0].ces, found.left_out) == ({}, {"toy@limit10": 5})
+    assert found.columns[0].errors["mce"].reason == "the baseline base was not evaluated on toy"
+    assert report_record(found)["left_out"] == {"toy@limit10": 5}
 
 
 def test_runs_show_their_spread(big: Any) -> None:
