@@ -36,16 +36,18 @@ ERRORS = {
     "mce": "mCE %",
     "relative_mce": "relative mCE %",
 }
+LABELS = MEANS | ERRORS | {"unnormalised_mean_error_19": "unnormalised mean error over 19"}  # by themselves
 SHOWN = 3  # settings in a message
 
 
 def corruption_report(options: Options) -> int | None:
     """Prints relative corruption accuracy by corruption and model, means, errors, and whether it is well-posed.
 
-    Raises: UnknownNameError: nothing of what is asked for is stored; the message has the command that fills it.
+    Raises: UnknownNameError: nothing of what is asked for is stored, with the command that fills it; or the baseline
+        is no model that is known.
     """
-    from testbed.metrics.alexnet import ALEXNET_IMAGENET_C
     from testbed.results.corruption import corruption_grids
+    from testbed.results.corruption_baseline import check_baseline
     from testbed.results.corruption_choice import family_of
     from testbed.results.corruption_record import report_record
     from testbed.results.corruption_report import corruption_report as report_of
@@ -54,10 +56,11 @@ def corruption_report(options: Options) -> int | None:
         print_published(options)
         return None
     precision, asked, baseline = precision_of(options), options["models"], options["baseline"]
-    needed = [baseline] if asked and baseline and baseline != ALEXNET_IMAGENET_C.name else []
     with reading(options) as store:
+        if baseline:
+            check_baseline(store, baseline)
         found = corruption_grids(
-            store, precision, models=(*asked, *needed), datasets=options["datasets"],
+            store, precision, models=asked, datasets=options["datasets"], beside=[baseline] if baseline else [],
             family=family_of(is_on_disk=bool(options["on_disk"]), variant=options["variant"]),
         )  # fmt: skip
         made = [
@@ -74,6 +77,7 @@ def corruption_report(options: Options) -> int | None:
     else:
         print("\n\n".join(_text(report, precision) for report in reports))
     missing = [line for one in found for line in _missing(one, options)]
+    missing += [line for report in reports for line in _no_baseline(report)] if baseline else []
     for line in missing:
         say(line)
     return EXIT_SOME_FAILED if missing else None
@@ -102,6 +106,12 @@ def _missing(found: DatasetGrids, options: Options) -> Iterator[str]:
             more = f" and {len(settings) - SHOWN} more" if len(settings) > SHOWN else ""
             command = fill_command(options, [model.evaluation.model], settings, seeds)
             yield f"Not stored: {model.name} on {', '.join(settings[:SHOWN])}{more}. Run: {command}"
+
+
+def _no_baseline(report: CorruptionReport) -> Iterator[str]:
+    """Why mCE by the baseline that was asked for cannot be had: each reason once."""
+    for reason in dict.fromkeys(column.errors["mce"].reason for column in report.columns if not column.ces):
+        yield f"No mCE on {report.dataset}: {reason}."
 
 
 def _text(report: CorruptionReport, precision: Precision) -> str:
@@ -208,6 +218,7 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
         "(raw_rce), and CE and relative CE of every corruption, are in --json."
     )
     yield "; ".join(_sample_words(column.stored) for column in report.columns) + "."
+    yield from _nonfinite(report)
     if report.marks:
         runs = any(len(column.stored.grid.clean) > 1 for column in report.columns)
         test = "intervals of the difference, Bonferroni" if runs else "sign flips of images, Holm"
@@ -233,16 +244,26 @@ def _sample_words(stored: StoredGrid) -> str:
     return f"{stored.name}: {stored.grid.clean.shape[1]} samples x {words} draw{plural}{fits}, {seeds}"
 
 
+def _nonfinite(report: CorruptionReport) -> Iterator[str]:
+    for stored in (column.stored for column in report.columns):
+        lost, total = stored.nonfinite
+        if lost:
+            yield f"{stored.name}: {lost} of {total} answers are not finite (NaN or infinite); they count as wrong."
+
+
 def _reasons(report: CorruptionReport) -> Iterator[str]:
-    """Why numbers are undefined: each reason once, with the numbers."""
-    found: dict[str, dict[str, None]] = {}
+    """Why numbers are undefined: each reason once for the same numbers, with the models that it is about."""
+    found: dict[tuple[str, str], list[str]] = {}
     for column in report.columns:
-        for name, label in (MEANS | ERRORS).items():
+        labels: dict[str, list[str]] = {}
+        for name, label in LABELS.items():
             value = column.mean.get(name) or column.errors.get(name)
             if value is not None and value.value is None:
-                found.setdefault(value.reason, {})[label.removesuffix(" %")] = None
-    for reason, labels in found.items():
-        yield f"Undefined, because {reason}: {', '.join(labels)}."
+                labels.setdefault(value.reason, []).append(label.removesuffix(" %"))
+        for reason, names in labels.items():
+            found.setdefault((reason, ", ".join(names)), []).append(column.stored.name)
+    for (reason, numbers), models in found.items():
+        yield f"Undefined for {', '.join(models)}, because {reason}: {numbers}."
 
 
 def _findings(report: CorruptionReport) -> Iterator[str]:

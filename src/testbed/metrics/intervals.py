@@ -209,7 +209,8 @@ class _Units:
         """Successes and trials that would vary as much; fewer where few units tell how much they vary."""
         from scipy.special import ndtri, stdtrit
 
-        doubt = 1.0 if self.is_plain else (ndtri(tail) / stdtrit(np.maximum(self.degrees, 1), tail)) ** 2
+        z = float(ndtri(tail))  # 0 for one bound of 50 %, which no size widens
+        doubt = 1.0 if self.is_plain or z == 0 else (z / stdtrit(np.maximum(self.degrees, 1), tail)) ** 2
         size = self.size / scale * doubt
         return self.mean * size, size
 

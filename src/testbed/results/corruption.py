@@ -49,6 +49,14 @@ class StoredGrid:
         """Of all runs."""
         return sorted({run.seed for group in self.groups.values() for run in group})
 
+    @property
+    def nonfinite(self) -> tuple[int, int]:
+        """How many answers, clean and corrupted, are not finite and so count as wrong, and of how many."""
+        runs = [run for group in self.groups.values() for run in group]
+        found = {one.id: one.predictions() for run in runs for one in (run.evaluation, run.clean) if one}
+        lost = sum(int(np.count_nonzero(predictions < 0)) for predictions in found.values())
+        return lost, sum(predictions.size for predictions in found.values())
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetGrids:
@@ -69,7 +77,7 @@ class DatasetGrids:
 
 def corruption_grids(
     store: Reader, precision: Precision, *, models: Sequence[str] = (), datasets: Sequence[str] = (),
-    family: str = IN_MEMORY,
+    family: str = IN_MEMORY, beside: Sequence[str] = (),
 ) -> list[DatasetGrids]:  # fmt: skip
     """What the store has on the common corruptions of each data set.
 
@@ -78,6 +86,7 @@ def corruption_grids(
         models, datasets: names and globs; all without any. The data set is that of the clean evaluations; of its
             samples all are reported, or as many as the models have (`testbed.results.corruption_choice.sample_sets`).
         family: of the shifts; one alone, as images made in memory and read from disk are not the same.
+        beside: names of more models, which need not be there.
     Raises:
         UnknownNameError: a model has nothing there, or only other variants of the family are stored.
         DataError: cells of a model are not of the same samples, or a sample is in no cluster.
@@ -87,7 +96,8 @@ def corruption_grids(
     groups = [group for group in stored_groups(store, evaluations, lambda one: _is_of(one, family))
               if all(run.clean for run in group) and is_of(group, datasets)]  # fmt: skip
     _check_named(models, [group[0].evaluation.model for group in groups])
-    wanted = [group for group in groups if is_named(group[0].evaluation.model, models)]
+    chosen = (*models, *beside) if models else ()
+    wanted = [group for group in groups if is_named(group[0].evaluation.model, chosen)]
     return [
         DatasetGrids(dataset=one.name, family=family, models=_grids(one.groups, precision), left_out=one.left_out)
         for one in sample_sets(wanted, datasets)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.errors import DataError
+from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.alexnet import ALEXNET_IMAGENET_C
 from testbed.metrics.corruption_error import Errors
 from testbed.results.corruption import DatasetGrids, StoredGrid
 from testbed.results.corruption_choice import ON_DISK
+from testbed.store.reader import Reader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,15 @@ class Baseline:
             if own.setting_fingerprint != base.setting_fingerprint:
                 return Baseline(errors=None, reason=f"{where} settings than {model.name}, such as {base.setting}")
         return self
+
+
+def check_baseline(store: Reader, name: str) -> None:
+    """Raises: UnknownNameError: a name is that of no model of the store, nor of the published AlexNet."""
+    known = sorted({evaluation.model for evaluation in store.list_evaluations()} | {ALEXNET_IMAGENET_C.name})
+    if name not in known:
+        raise UnknownNameError(
+            f"There is no baseline '{name}': no model of that name is stored. {suggestion(name, known)}".rstrip()
+        )
 
 
 def baseline_of(found: DatasetGrids, name: str | None) -> Baseline:

@@ -28,6 +28,7 @@ def report_record(report: CorruptionReport) -> dict[str, Any]:
 def _model(report: CorruptionReport, index: int) -> dict[str, Any]:
     column = report.columns[index]
     stored = column.stored
+    num_nonfinite, num_answers = stored.nonfinite
     marks = {name: row[index] or None for name, row in report.marks.items()}
     cells = [(name, severity) for name, severities in report.rows.items() for severity in severities]
     return {
@@ -36,6 +37,8 @@ def _model(report: CorruptionReport, index: int) -> dict[str, Any]:
         "n": stored.grid.n,
         "seeds": stored.seeds,
         "num_fitted_models": len(stored.grid.clean),
+        "num_answers": num_answers,
+        "num_nonfinite": num_nonfinite,
         "mark": marks.get(MEAN),
         "mean": {name: number(value) for name, value in column.mean.items()},
         "errors": {name: number(value) for name, value in column.errors.items()},

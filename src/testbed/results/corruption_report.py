@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from testbed.fingerprint import fingerprint
@@ -25,12 +25,14 @@ from testbed.metrics.corruption import (
     severities_of,
 )  # fmt: skip
 from testbed.metrics.corruption_error import (
+    all_severities,
     corruption_error,
     mean_corruption_error,
     mean_error_difference,
     unnormalised_mean_error,
 )  # fmt: skip
 from testbed.metrics.intervals import Array
+from testbed.metrics.runs import accuracy_of_runs
 from testbed.metrics.wellposed import Finding, findings, recoveries
 from testbed.records import MetricValue
 from testbed.results.corruption import DatasetGrids, StoredGrid, outputs_of
@@ -52,8 +54,8 @@ class Column:
         relative: by corruption, relative corruption accuracy over the severities of its row.
         mean: over the cells of the mean row by name, those of `accuracies`, and relative corruption accuracy on the
             images that all models have right when clean.
-        errors: by name, over the 15: unnormalised mean error (over 19, too, where they are there), mean corruption
-            error difference, mCE and relative mCE.
+        errors: by name, over the 15: unnormalised mean error (over 19, too, where any model has them), mean
+            corruption error difference, mCE and relative mCE.
         ces: by corruption CE and relative CE; empty without a baseline.
         findings: what a well-posed simulator would not do; None where that was not asked for.
         recoveries: by cell q beside its null, where that was asked for.
@@ -151,7 +153,7 @@ class _Measure:
             stored=stored,
             relative={name: self._over(grid, _cells(self.rows, [name]), RELATIVE) for name in self.rows},
             mean=self._means(grid),
-            errors={value.name: _as_baseline(value, is_baseline) for value in _errors(upper, baseline)},
+            errors={value.name: _as_baseline(value, is_baseline) for value in _errors(upper, baseline, self.rows)},
             ces=_ces(upper, baseline, self.rows),
             findings=findings(grid, outputs) if with_wellposed else None,
             recoveries=recoveries(grid, outputs) if with_wellposed else {},
@@ -160,13 +162,19 @@ class _Measure:
     def _means(self, grid: Grid) -> dict[str, MetricValue]:
         cells = _cells(self.rows, self.averaged)
         found = {name: self._over(grid, cells, name) for name in SIDES}
+        found["clean_accuracy"] = self._clean(grid)
         if self.common is not None:
             found[ON_COMMON] = replace(self._over(grid, cells, RELATIVE, images=self.common), name=ON_COMMON)
         return found
 
+    def _clean(self, grid: Grid) -> MetricValue:
+        """That of the clean evaluations, whatever cells there are."""
+        factors = grid.factors.of(num_draws=1, side=self.precision.side(SIDES["clean_accuracy"]))
+        return accuracy_of_runs("clean_accuracy", grid.clean, factors)
+
     def _over(self, grid: Grid, cells: Sequence[Cell], name: str, *, images: Array | None = None) -> MetricValue:
         """A number over cells; None where the model lacks one of them."""
-        if words := missing_words(grid.cells, cells):
+        if words := _gap_words(grid.cells, cells):
             return MetricValue(name=name, value=None, n=grid.n, reason=f"{words} missing")
         outcomes = grid.outcomes(cells, side=self.precision.side(SIDES[name]))
         if images is not None:
@@ -178,6 +186,19 @@ def _cells(rows: Rows, names: Sequence[str]) -> list[Cell]:
     return [(name, severity) for name in names for severity in rows[name]]
 
 
+def _gap_words(there: Collection[Cell], wanted: Iterable[Cell]) -> str:
+    """As `missing_words`, but 'severities 1, 2 of all' where each of several corruptions lacks the same ones."""
+    wanted = list(wanted)
+    gone = [cell for cell in wanted if cell not in there]
+    names = dict.fromkeys(name for name, _ in wanted)
+    lost = {tuple(severities_of(gone, name)) for name in names}
+    is_whole = len(gone) == len(wanted)
+    if len(names) == 1 or len(lost) > 1 or is_whole or not gone:
+        return missing_words(there, wanted)
+    (severities,) = lost
+    return f"severit{'ies' if len(severities) > 1 else 'y'} {', '.join(map(str, severities))} of all"
+
+
 def _other_samples(models: Sequence[StoredGrid]) -> str:
     """That models are not of the same samples in the same order; empty where they are."""
     first, *others = (model.evaluation for model in models)
@@ -185,17 +206,27 @@ def _other_samples(models: Sequence[StoredGrid]) -> str:
     return "" if is_same else "they are of other samples"
 
 
-def _errors(grid: Grid, baseline: Baseline) -> list[MetricValue]:
+def _errors(grid: Grid, baseline: Baseline, rows: Rows) -> list[MetricValue]:
     found = [unnormalised_mean_error(grid), mean_error_difference(grid)]
-    if {name for name, _ in grid.cells} >= set(EXTRA):
-        found.append(unnormalised_mean_error(grid, corruptions=(*COMMON, *EXTRA)))
     for is_relative in (False, True):
         if baseline.errors is None:
             name = "relative_mce" if is_relative else "mce"
             found.append(MetricValue(name=name, value=None, n=grid.n, reason=baseline.reason))
         else:
             found.append(mean_corruption_error(grid, baseline.errors, is_relative=is_relative))
+    found = [_in_short(value, grid, COMMON) for value in found]
+    if set(rows) >= set(EXTRA):
+        all_19 = (*COMMON, *EXTRA)
+        found.append(_in_short(unnormalised_mean_error(grid, corruptions=all_19), grid, all_19))
     return found
+
+
+def _in_short(value: MetricValue, grid: Grid, corruptions: Sequence[str]) -> MetricValue:
+    """A number over all severities; where the model lacks some, its reason names them as `_gap_words` does."""
+    cells = all_severities(corruptions)
+    if not (words := missing_words(grid.cells, cells)):
+        return value
+    return replace(value, reason=value.reason.replace(words, _gap_words(grid.cells, cells)))
 
 
 def _ces(grid: Grid, baseline: Baseline, rows: Rows) -> dict[str, tuple[MetricValue, MetricValue]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.laboratory import lab
 
 from testbed.commands.corruption import corruption_report
 from testbed.errors import DataError, UnknownNameError
+from testbed.metrics.accuracy import predictions, target_ranks
 from testbed.metrics.corruption import COMMON
 from testbed.records import PublishedResult
 
@@ -71,7 +73,7 @@ def test_table_has_a_row_per_corruption_and_the_means_below(options: Any, capsys
     assert "*: best; ~: not distinguishable from the best (paired over images: sign flips of images, Holm" in notes
     assert "Of the 15 common corruptions, 13 are missing: gaussian_noise" in notes
     assert "errors that are not divided by one's are no mCE: mCE, relative mCE." in notes
-    assert "Undefined, because severity 3, 4, 5 of snow, severity 3, 4, 5 of fog and all of gaussian_noise" in notes
+    assert "Undefined for net-a, net-b, because severity 3, 4, 5 of snow, severity 3, 4, 5 of fog and all of" in notes
 
 
 def test_one_model_has_no_marks(options: Any, capsys: Any) -> None:
@@ -157,10 +159,73 @@ def test_baseline_is_told_and_one_of_other_data_is_refused_in_words(options: Any
     corruption_report({**options, "models": ("net-a",), "baseline": "net-b"})
     notes = printed(capsys)[""]
     assert "mCE is by net-b (net-b of this store, on the same settings), whose errors are taken as they are" in notes
-    corruption_report({**options, "baseline": "alexnet-published"})
-    assert "alexnet-published is of the published files of ImageNet-C" in printed(capsys)[""]
-    with pytest.raises(UnknownNameError, match="'net-z' has no complete evaluation under corruptions"):
-        corruption_report({**options, "models": ("net-a",), "baseline": "net-z"})
+    assert corruption_report({**options, "baseline": "alexnet-published"}) == 1
+    captured = capsys.readouterr()
+    reason = "alexnet-published is of the published files of ImageNet-C, and these are others"
+    assert f"Undefined for net-a, net-b, because {reason}: mCE, relative mCE." in " ".join(captured.out.split())
+    assert captured.err == f"No mCE on toy: {reason}.\n"
+
+
+@pytest.mark.parametrize("models", [(), ("net-a",)])
+def test_a_baseline_must_be_stored_and_without_corruptions_costs_the_exit_code(
+    options: Any, lab: Any, capsys: Any, models: tuple[str, ...]
+) -> None:
+    lab.put("plain", "toy", CLEAN)
+    given = {**options, "models": models, "as_json": True}
+    assert corruption_report({**given, "baseline": "net-b"}) is None
+    capsys.readouterr()
+    assert corruption_report({**given, "baseline": "plain"}) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "No mCE on toy: the baseline plain was not evaluated on toy.\n"
+    assert json.loads(captured.out)["results"][0]["models"][0]["errors"]["mce"]["value"] is None
+    with pytest.raises(UnknownNameError, match=r"no baseline 'net-z': no model .* is stored\. Did you mean net-"):
+        corruption_report({**given, "baseline": "net-z"})
+
+
+def test_a_model_with_some_cells_keeps_its_clean_accuracy_and_is_named(options: Any, lab: Any, capsys: Any) -> None:
+    lab.put("part", "toy", np.roll(CLEAN, 1) & CLEAN)
+    for name in ("fog", "snow"):
+        lab.put("part", f"toy-c.{name}.2_in-memory", CLEAN)
+    assert corruption_report(options) == 1
+    rows = printed(capsys)
+    assert [word for word in rows["clean accuracy, A_cl %"].split() if "." in word and word[0] not in "[("][0::2] == [
+        "75.00", "75.00", "62.50",
+    ]  # fmt: skip
+    assert rows["mean accuracy, A_c %"].split()[-1] == "undefined"
+    assert (
+        "Undefined for part, because severity 1 of all missing: mean accuracy, A_c, recovered, q, mean corruption "
+        "error difference, A_rel_c %, right by all." in rows[""]
+    )
+
+
+def test_answers_that_are_not_finite_are_counted_under_the_table(
+    options: Any, lab: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one of the seven evaluations of eight samples, the clean one among them."""
+    corruption_report(options)
+    assert "not finite" not in capsys.readouterr().out
+    lab.put("net-a", "toy-c.frost.1_in-memory", FOG[0])
+    shard_of, lost = lab._shard, np.full((8, 2), np.nan, np.float32)
+
+    def shard(*given: Any) -> Any:
+        ranks = target_ranks(lost, lab.targets(0))
+        return replace(shard_of(*given), predictions=predictions(lost), target_ranks=ranks)
+
+    monkeypatch.setattr(lab, "_shard", shard)
+    lab.put("net-b", "toy-c.frost.1_in-memory", FOG[0])
+    corruption_report(options)
+    notes = printed(capsys)[""]
+    assert "net-b: 8 of 56 answers are not finite (NaN or infinite); they count as wrong." in notes
+    assert "net-a: 0" not in notes
+    corruption_report({**options, "as_json": True})
+    models = json.loads(capsys.readouterr().out)["results"][0]["models"]
+    assert [(model["num_nonfinite"], model["num_answers"]) for model in models] == [(0, 56), (8, 56)]
+
+
+def test_a_bound_of_50_percent_is_a_number(options: Any, lab: Any, capsys: Any) -> None:
+    lab.put("net-a", "toy-c.frost.1_in-memory", [FOG[0], FOG[1]])
+    corruption_report({**options, "as_json": True, "one_sided": True, "confidence": 0.5})
+    assert "NaN" not in capsys.readouterr().out
 
 
 def test_wellposedness_is_told_in_sentences(options: Any, capsys: Any) -> None:

@@ -13,6 +13,7 @@ from tests.testbed.metrics.simulations import benchmark
 from testbed.errors import DataError, ShapeError
 from testbed.metrics.changes import relative_change
 from testbed.metrics.intervals import (
+    Side,
     clopper_pearson,
     clustered_proportion,
     tails,
@@ -170,6 +171,18 @@ def test_intervals_hold_the_estimate_and_have_width() -> None:
         for interval, estimate in ((proportion, shifted.mean()), (change, shifted.mean() / clean.mean() - 1)):
             assert interval.low - 1e-9 <= estimate <= interval.high + 1e-9
             assert interval.high - interval.low > 1e-3
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_one_bound_of_50_percent_is_the_estimate_however_much_units_vary(side: Side) -> None:
+    values = np.tile([0.0, 0.5, 1.0, 1.0], 20)
+    found = clustered_proportion(values, num_draws=2, confidence=0.5, side=side)
+    assert (found.low if side == "lower" else found.high) == pytest.approx(0.625, abs=1e-12)
+    nearly = clustered_proportion(values, num_draws=2, confidence=0.5 + 1e-9, side=side)
+    assert found[:2] == pytest.approx(nearly[:2], abs=1e-8)
+    rare = [clustered_proportion([0.5] + 60 * [0.0], num_draws=2, confidence=confidence, side=side)
+            for confidence in (0.5, 0.5 + 1e-9)]  # fmt: skip
+    assert rare[0][:2] == pytest.approx(rare[1][:2], abs=1e-8)
 
 
 def test_relative_change_has_the_linearised_variance_when_flips_are_many() -> None:
