@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.perturbations.corruptions.chunks import chunks
 from testbed.perturbations.corruptions.compiled import compiled
 from testbed.perturbations.corruptions.corruption import Corruption, severities
 from testbed.randomness import SampleKeys
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _FIRST_AMPLITUDE = 100.0
-_CHUNK_VALUES = 1 << 17  # random numbers at a time, which stay in the processor's cache
 
 
 def fog(images: Tensor, *, keys: SampleKeys, strength: float, decay: float) -> Tensor:
@@ -37,10 +37,8 @@ def fog(images: Tensor, *, keys: SampleKeys, strength: float, decay: float) -> T
         return fog_torch(images, keys.uniform("fog/plasma", shape, images.device), strength=strength, decay=decay)
     images = images.contiguous()
     fogged = torch.empty_like(images)
-    step = max(1, _CHUNK_VALUES // shape[0] ** 2)
-    for start in range(0, len(images), step):
-        units = keys.take(start, start + step).uniform("fog/plasma", shape)
-        part = slice(start, start + step)
+    for part in chunks(images):
+        units = keys.take(part.start, part.stop).uniform("fog/plasma", shape)
         _fog_loop(images[part].numpy(), units.numpy(), strength, decay, fogged[part].numpy())
     return fogged
 

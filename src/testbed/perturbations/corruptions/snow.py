@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from testbed.perturbations.corruptions.chunks import chunks
 from testbed.perturbations.corruptions.colour import luma
 from testbed.perturbations.corruptions.corruption import Corruption, severities
 from testbed.perturbations.corruptions.filters import clipped_zoom, line_filter
@@ -12,8 +13,6 @@ from testbed.randomness import SampleKeys
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-_CHUNK_VALUES = 1 << 18  # pixels at a time, whose layers stay in the processor's cache
 
 
 def snow(
@@ -43,9 +42,8 @@ def snow(
 
     snowed = torch.empty_like(images)
     height, width = images.shape[2:]
-    step = max(1, _CHUNK_VALUES // (height * width)) if images.device.type == "cpu" else max(1, len(images))
-    for start in range(0, len(images), step):
-        part, target, some = images[start : start + step], snowed[start : start + step], keys.take(start, start + step)
+    for chunk in chunks(images):
+        part, target, some = images[chunk], snowed[chunk], keys.take(chunk.start, chunk.stop)
         units = some.uniform("snow/field", (1, height, width), images.device, dtype="float64")
         angles = some.uniform("snow/angle", (), images.device, dtype="float64").mul_(90).sub_(135).deg2rad_()
         field = _middle_normal(units, zoom).mul_(deviation).add_(mean)

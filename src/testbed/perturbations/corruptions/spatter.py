@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from testbed.perturbations.corruptions.chunks import chunks
 from testbed.perturbations.corruptions.colour import luma
 from testbed.perturbations.corruptions.corruption import Corruption, Severities
 from testbed.perturbations.corruptions.filters import gaussian_filter
@@ -17,7 +18,6 @@ _WATER = (175, 238, 238)  # pale turquoise
 _MUD = (63, 42, 20)  # brown
 _GREY_MUD = (63, 63, 63)
 _THINNEST_MUD = 0.8
-_CHUNK_VALUES = 1 << 18  # pixels at a time, whose layers stay in the processor's cache
 
 
 def spatter(
@@ -51,10 +51,9 @@ def spatter(
 
     spattered = torch.empty_like(images)
     height, width = images.shape[2:]
-    step = max(1, _CHUNK_VALUES // (height * width)) if images.device.type == "cpu" else max(1, len(images))
-    for start in range(0, len(images), step):
-        part = images[start : start + step].expand(-1, 3, -1, -1)
-        field = keys.take(start, start + step).normal("spatter/field", (1, height, width), images.device)
+    for chunk in chunks(images):
+        part = images[chunk].expand(-1, 3, -1, -1)
+        field = keys.take(chunk.start, chunk.stop).normal("spatter/field", (1, height, width), images.device)
         field = gaussian_filter(field.mul_(deviation).add_(mean), sigma, mode="nearest")
         if mud_sigma is None:
             layer = water_thickness(field, threshold=threshold).mul_(intensity)
@@ -63,7 +62,7 @@ def spatter(
             layer = mud_thickness(field, threshold=threshold, sigma=mud_sigma)
             covered = (part * (1 - layer)).add_(layer * _colour(mud_colour, images))
         covered.clamp_(0, 1)
-        spattered[start : start + step] = covered if images.shape[1] == 3 else luma(covered)
+        spattered[chunk] = covered if images.shape[1] == 3 else luma(covered)
     return spattered
 
 
