@@ -170,11 +170,12 @@ def corruptions(
             f"{store.url} has corruptions of {', '.join(one.dataset for one in found)}. Choose one with --dataset."
         )
     if not found:
+        model = "MODEL" if dataset else "digits-resnet"
         name, kind = dataset or "digits", "on-disk" if is_on_disk else "in-memory"
         setting = f"{name}-c.fog.3_{kind}-{variant}" if variant else f"'{name}-c.*_{kind}'"  # globs find plain ones
         raise TestbedError(
             f"{store.url} holds no complete evaluation of {dataset or 'any data set'} under {kind} corruptions "
-            f"with its clean parent. Evaluate some: python eval.py --models {name}-resnet --eval-settings {name} "
+            f"with its clean parent. Evaluate some: python eval.py --models {model} --eval-settings {name} "
             f"{setting} --db-url {store.url}"
         )
     return Corruptions(found=found[0], metric=metric)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.errors import DataError, DefinitionError
+from testbed.perturbations.corruptions.corrupt import SMALLEST_SIDE
 from testbed.randomness import SampleKeys
 
 if TYPE_CHECKING:
@@ -56,11 +57,16 @@ class Fit:
 
 
 def fit_to(size: str) -> Fit:
-    """What brings an image to '224', a square, or to '96x160', height x width. Raises: DefinitionError: neither."""
+    """What brings an image to '224', a square, or to '96x160', height x width.
+
+    Raises: DefinitionError: neither, or too small.
+    """
     if not (found := re.fullmatch(r"([1-9]\d{0,4})(?:x([1-9]\d{0,4}))?", size)):
         raise DefinitionError(f"--size {size} is no size. Give the side of a square in pixels, or HEIGHTxWIDTH.")
-    height, width = found.groups()
-    return Fit(int(height), int(width or height))
+    height, width = (int(side or found[1]) for side in found.groups())
+    if min(height, width) < SMALLEST_SIDE:
+        raise DefinitionError(f"--size {size} is too small: corruptions take {SMALLEST_SIDE} x {SMALLEST_SIDE} pixels.")
+    return Fit(height, width)
 
 
 def sample_picture(dataset: str, index: int, fit: Fit | None, *, seed: int) -> Picture:

@@ -30,6 +30,18 @@ def test_the_table_has_every_model_and_setting_and_a_sentence_each(command: Comm
     assert "111/255 of all 1,797 samples (train + validation + test)" in told
 
 
+def test_what_corruptions_cost_is_said_with_the_command_that_tells_more(command: Command) -> None:
+    settings = ("digits-c.fog.3_in-memory", "digits-c.contrast.3_in-memory")
+    done = command("eval.py", "--models", "digits-linear", "--eval-settings", *settings, *SMALL, "--logdir", "log")
+    assert done.code == 0, done.err
+    assert "\ndigits-linear keeps " in done.out
+    told = done.err.splitlines()[-1]
+    assert told == "By corruption and severity: python db.py --corruption-report --logdir log"
+    report = command(*told.split("python ")[1].split())
+    assert report.code == 0, report.err
+    assert "\nfog " in report.out
+
+
 def test_the_json_object_has_the_documented_form(command: Command) -> None:
     done = evaluate(command, "--json", "--logdir", "log")
     assert done.code == 0, done.err

@@ -71,6 +71,12 @@ def test_what_is_no_size_is_told(text: str) -> None:
         fit_to(text)
 
 
+@pytest.mark.parametrize("text", ["7", "8x7"])
+def test_a_size_that_no_corruption_takes_is_told(text: str) -> None:
+    with pytest.raises(DefinitionError, match=f"--size {text} is too small: corruptions take 8 x 8"):
+        fit_to(text)
+
+
 def test_a_picture_is_resized_by_its_shorter_side_and_cut_in_the_middle(photo: Path) -> None:
     picture = file_picture(photo, Fit(20, 20), seed=0)
     assert picture.size == (20, 20)

@@ -33,6 +33,7 @@ from testbed.paths import cache_root
 from testbed.progress import PlanProgress
 from testbed.report import report_text
 from testbed.results import Result, results_object
+from testbed.results.corruption_choice import IN_MEMORY
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
@@ -87,6 +88,9 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
     else:
         print(report_text(results, planned.separations))
         say(f"Stored in {where}.")
+        if any(result.evaluation.shift and result.evaluation.shift.family == IN_MEMORY for result in results):
+            database = f"--db-url {where}" if _is_shared(options) else f"--logdir {where}"
+            say(f"By corruption and severity: python db.py --corruption-report {database}")
     return _report_failures(results)
 
 
