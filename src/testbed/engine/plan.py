@@ -91,6 +91,7 @@ def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *,
     may_draw = perturb is not None and getattr(perturb, "is_random", True)  # a perturbation may know that it does not
     draws_noise = perturb is not None and may_draw and "keys" in argument_names(perturb)
     is_random = bool(setting.perturbation_fn_cpu or may_draw or model.is_random)
+    wanted = request.draws if request.draws and (draws_noise or setting.num_draws > 1) else setting.num_draws
     is_another_fit = model.depends_on_seed or run_split(setting) is not None
     return Pairing(
         model=model,
@@ -98,7 +99,7 @@ def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *,
         seed=seed,
         fit_seed=seed if is_another_fit else 0,
         noise_seed=seed if is_random else 0,
-        num_draws=request.draws if request.draws and (draws_noise or setting.num_draws > 1) else setting.num_draws,
+        num_draws=wanted if is_random or perturb is None else 1,
         batch_size=_batch_size(setting, model, request.batch_size),
         clean=clean,
         store_logits=request.store_logits or setting.store_logits,

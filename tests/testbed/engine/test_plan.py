@@ -98,7 +98,7 @@ def test_a_corruption_without_random_numbers_has_one_draw_and_no_seed(registry: 
             corruption=Corruption(name=name, group="digital", function=function, parameters=rows), severity=1
         )
         registry.add_eval_setting(
-            EvalSetting(name=name, dataset=StandardDataset(name="toy"), perturbation_fn_gpu=corrupt, num_draws=1)
+            EvalSetting(name=name, dataset=StandardDataset(name="toy"), perturbation_fn_gpu=corrupt, num_draws=2)
         )
     found = {p.setting.name: (p.num_draws, p.noise_seed)
              for p in planned("as-it-is", settings=tuple(functions), draws=3, seeds=(5,))}  # fmt: skip
