@@ -120,10 +120,10 @@ def _text(report: CorruptionReport, precision: Precision) -> str:
 
     notes = [*_notes(report, precision), *_findings(report)]
     title = f"{report.dataset}: relative corruption accuracy A_rel_c %, corruptions {family_words(report.family)}"
-    tables = [_table(report, precision)]
+    parts = [title, _table(report, precision), "\n".join(fill(note, WIDTH) for note in notes)]
     if any(column.recoveries for column in report.columns):
-        tables.append(_recoveries(report))
-    return "\n\n".join([title, *tables, "\n".join(fill(note, WIDTH) for note in notes)])
+        parts.append(_recoveries(report))
+    return "\n\n".join(parts)
 
 
 def _table(report: CorruptionReport, precision: Precision) -> str:
@@ -267,10 +267,11 @@ def _reasons(report: CorruptionReport) -> Iterator[str]:
 
 
 def _findings(report: CorruptionReport) -> Iterator[str]:
+    """What speaks against a simulator, each sentence once, with the models that it is true of."""
+    said: dict[str, list[str]] = {}
     for column in report.columns:
-        if column.findings is None:
-            continue
-        if not column.findings:
+        if column.findings == []:
             yield f"{column.stored.name}: nothing speaks against the corruptions, in {len(column.recoveries)} cells."
-        for found in column.findings:
-            yield f"{column.stored.name}, {found.sentence}"
+        for found in column.findings or ():
+            said.setdefault(found.sentence, []).append(column.stored.name)
+    yield from (f"{', '.join(models)}, {sentence}" for sentence, models in said.items())

@@ -231,12 +231,21 @@ def test_a_bound_of_50_percent_is_a_number(options: Any, lab: Any, capsys: Any) 
 def test_wellposedness_is_told_in_sentences(options: Any, capsys: Any) -> None:
     corruption_report({**options, "well_posed": True, "models": ("net-a",)})
     out = capsys.readouterr().out
-    recovered = {line.split("  ")[0]: line.split()[2:] for line in out.split("\n\n")[2].splitlines()}
+    recovered = {line.split("  ")[0]: line.split()[2:] for line in out.split("\n\n")[-1].splitlines()}
     assert recovered["fog 1"][0] == "50.00"
     assert recovered["fog 1"][-1] == "(50.0)"
     notes = " ".join(out.split())
     assert "net-a, greyscale: all logits are those of the clean images" in notes
     assert "net-a, fog" not in notes
+    assert notes.index("all logits are those") < notes.index("recovered, q % (by guessing)")  # what matters goes first
+
+
+def test_a_finding_of_several_models_is_said_once(options: Any, lab: Any, capsys: Any) -> None:
+    lab.pair("net-c", CLEAN, CLEAN, setting="toy-c.greyscale_in-memory")
+    corruption_report({**options, "well_posed": True, "models": ("net-a", "net-c")})
+    notes = " ".join(capsys.readouterr().out.split())
+    assert notes.count("greyscale: all logits are those of the clean images") == 1
+    assert "net-a, net-c, greyscale: all logits" in notes
 
 
 def test_json_has_every_number_with_its_interval(options: Any, capsys: Any) -> None:
