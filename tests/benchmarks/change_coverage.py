@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 from interval_coverage import Array, Rates, Scenario, always, borderline, draws, mixed, print_table
 
 from testbed.metrics.comparison import Outcomes, change_interval
+from testbed.metrics.corruption import Grid
 from testbed.metrics.factors import Factors, proportion
 from testbed.metrics.intervals import Interval
 from testbed.metrics.paired import contrast_interval
@@ -47,6 +49,24 @@ def change(
     truth = -clean * loss + (1 - clean) * recovery
     words = f"{name}, clean {clean:.0%}, loss {loss:.1%} ({kind.__name__}), recovery {recovery:.0%}, n {n}, k {k}"
     return Scenario(words, truth if name == "accuracy_change" else truth / clean, simulate)
+
+
+def under_corruptions(loss: float, *, alike: float, num_cells: int = 15, clean: float = 0.95, n: int = 360) -> Scenario:
+    """Loss over all cells (corruptions at severities), 100 less A_rel_c: an image hard in one cell is so in others.
+
+    Args: alike: correlation of what decides two cells of an image; 1 for the same answer in all.
+    """
+    hardest = NormalDist().inv_cdf(loss)
+
+    def simulate(rng: np.random.Generator, repeats: int) -> Interval:
+        right = (rng.random((repeats, 1, n)) < clean).astype(np.float64)
+        shared, cells = np.sqrt(alike) * rng.normal(size=(repeats, 1, n)), {}
+        for cell in range(num_cells):
+            cells[f"corruption {cell}", 1] = shared + np.sqrt(1 - alike) * rng.normal(size=right.shape) > hardest
+        grid = Grid(clean=right, cells=cells, num_draws=dict.fromkeys(cells, 1.0), factors=Factors())
+        return _interval("loss", grid.outcomes(cells))
+
+    return Scenario(f"loss over {num_cells} cells, {loss:.1%}, alike {alike:g}, n {n}", loss, simulate)
 
 
 def in_clusters(name: str, loss: float, *, clusters: int, size: int) -> Scenario:
@@ -220,6 +240,9 @@ def scenarios() -> Iterator[Scenario]:
         yield change("accuracy_change", kind, 0.05, recovery=0.1)
     yield change("accuracy_change", borderline, 0.3, recovery=0.2, clean=0.6)
     yield change("accuracy_change", always, 0.3, recovery=0.45, clean=0.6)
+    for alike in (0.3, 0.8, 1.0):
+        yield under_corruptions(0.25, alike=alike)
+        yield under_corruptions(0.01, alike=alike)._replace(most=1)
     for name in ("loss", "recovery", "mscr", "accuracy_change"):
         yield in_clusters(name, 0.1, clusters=60, size=8)
         yield in_clusters(name, 0.3, clusters=100, size=20)
@@ -251,6 +274,7 @@ def quick_scenarios() -> Iterator[Scenario]:
     """The scenarios that the tests repeat, with fewer experiments."""
     yield change("accuracy_change", always, 0.002, recovery=0.1)._replace(most=1)
     yield change("accuracy_change", borderline, 0.3, recovery=0.2, clean=0.6)
+    yield under_corruptions(0.25, alike=0.8)
     for name in ("loss", "mscr"):
         yield in_clusters(name, 0.1, clusters=60, size=8)
         yield two_models(name, (0.1, 0.05), borderline, share=0.9)
