@@ -16,7 +16,8 @@ from testbed.training.batches import images_tensor
 
 load_definitions()
 MODELS = [(name, space) for name in registry.model_names() for space in registry.label_spaces(name)]
-SETTINGS = [name for name in registry.eval_setting_names() if registry.eval_setting(name).shift is not None]
+SHIFTED = [name for name in registry.eval_setting_names() if registry.eval_setting(name).shift is not None]
+SETTINGS = [name for name in SHIFTED if registry.eval_setting(name).perturbation_fn_gpu is not None]
 DATASETS = sorted(registry.datasets)
 
 
@@ -48,7 +49,7 @@ def test_a_shift_keeps_shape_and_range_and_its_input_and_depends_on_its_keys(nam
     if setting.needs_separation:
         setting = setting.at_epsilon(0.2)
     assert setting.perturbation_fn_gpu is not None
-    images = torch.rand(5, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    images = torch.rand(5, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     kept = images.clone()
     keys = [SampleKeys(seed=0, purpose="eval", dataset="toy", sample_indices=np.arange(5), draw=d) for d in (0, 1)]
     first, again, other = (setting.perturbation_fn_gpu(images, keys=key) for key in (keys[0], *keys))
@@ -58,7 +59,12 @@ def test_a_shift_keeps_shape_and_range_and_its_input_and_depends_on_its_keys(nam
     if registry.dataset(str(setting.dataset.name)).domain == "pixels":
         assert 0 <= first.min() <= first.max() <= 1
     assert torch.equal(first, again)
-    assert not torch.equal(first, other)
+    assert torch.equal(first, other) != getattr(setting.perturbation_fn_gpu, "is_random", True)
+
+
+def test_a_shift_that_changes_no_image_is_on_disk() -> None:
+    """Published copies are read as they are; all other shifts have a perturbation."""
+    assert {name for name in SHIFTED if name not in SETTINGS} == {name for name in SHIFTED if "_on-disk" in name}
 
 
 @pytest.mark.parametrize("name", DATASETS)
