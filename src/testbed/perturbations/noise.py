@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from testbed.errors import DataError, DefinitionError, ShapeError
+from testbed.errors import DefinitionError
+from testbed.perturbations.checks import checked_images
 from testbed.randomness import SampleKeys
 from testbed.records import NORMS, Norm
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Boundary = Literal["truncate", "clip", "none"]
-
-_RESIZE_ROUNDING = 1e-6  # an interpolation's weights add up to 1 only so far
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +73,7 @@ class UniformNoise:
                 f"UniformNoise ({self.norm}) has no level yet: it comes from the minimal class separation of the data "
                 "set. Evaluate through a plan, which computes it, or set epsilon."
             )
-        images = _checked(images, keys, bounded=self.boundary != "none")
+        images = _checked(images, keys, is_bounded=self.boundary != "none")
         if self.is_shared:
             keys = keys.of_run()
         if self.norm == "linf":
@@ -109,7 +108,7 @@ class L0Noise:
         """
         import torch
 
-        images = _checked(images, keys, bounded=True)
+        images = _checked(images, keys, is_bounded=True)
         shape = tuple(images.shape[1:])
         size = math.prod(shape)
         count = math.floor(self.fraction * size + 0.5)
@@ -146,7 +145,7 @@ class GaussianNoise:
 
     def __call__(self, images: Tensor, *, keys: SampleKeys) -> Tensor:
         """`images` + sigma z as a new tensor; arguments and errors as for `UniformNoise`."""
-        images = _checked(images, keys, bounded=self.boundary != "none")
+        images = _checked(images, keys, is_bounded=self.boundary != "none")
         noisy = images + self.sigma * keys.normal("gaussian", tuple(images.shape[1:]), images.device)
         return noisy.clamp_(0, 1) if self.boundary == "clip" else noisy
 
@@ -213,18 +212,6 @@ def _check_level(level: float, *, what: str) -> None:
         raise DefinitionError(f"{what} {level!r}. It must be 0 or a positive number.")
 
 
-def _checked(images: Tensor, keys: SampleKeys, *, bounded: bool) -> Tensor:
-    """`images`, or an error; where bounded, what lies outside [0, 1] by rounding alone is put back."""
-    if len(images) != len(keys):
-        raise ShapeError(f"Noise was asked for {len(images)} images with the keys of {len(keys)} samples.")
-    if str(images.dtype) != "torch.float32":
-        raise DataError(f"Noise was asked for images of type {images.dtype}. Convert them to float32 first.")
-    if not bounded or not images.numel():
-        return images
-    lowest, highest = (bound.item() for bound in images.aminmax())
-    if not -_RESIZE_ROUNDING <= lowest <= highest <= 1 + _RESIZE_ROUNDING:  # also true of NaN
-        raise DataError(
-            f"Noise was asked for images with values from {lowest:g} to {highest:g}. They must be in [0, 1]: "
-            "normalize after the noise, and use boundary='none' for data without bounds."
-        )
-    return images if 0 <= lowest <= highest <= 1 else images.clamp(0, 1)
+def _checked(images: Tensor, keys: SampleKeys, *, is_bounded: bool) -> Tensor:
+    remedy = "and use boundary='none' for data without bounds"
+    return checked_images(images, keys, what="Noise", is_bounded=is_bounded, remedy=remedy)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from testbed.errors import DataError, DefinitionError, ShapeError
+from testbed.errors import DefinitionError, ShapeError
+from testbed.perturbations.checks import checked_images
 from testbed.perturbations.corruptions.corruption import TABLES, Corruption, Parameters, usual_table
 from testbed.perturbations.corruptions.output import as_jpeg, truncated
 from testbed.randomness import SampleKeys
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 Output = Literal["float", "uint8", "jpeg85"]
 SMALLEST_SIDE = 8  # pixels
-_ROUNDING = 1e-6  # an interpolation's weights add up to 1 only so far
 JPEG_QUALITY = 85  # of the published ImageNet-C and Tiny-ImageNet-C
 
 
@@ -114,7 +114,7 @@ class Corrupt:
             DefinitionError: the corruption has no parameters for this size.
         """
         self.check_shape(tuple(images.shape))
-        images = _checked(images, keys, self.corruption.name)
+        images = checked_images(images, keys, what=f"Corruption '{self.corruption.name}'")
         arguments = dict(self.parameters(images.shape[2], images.shape[3]))
         if self.corruption.is_random:
             arguments["keys"] = keys
@@ -122,20 +122,3 @@ class Corrupt:
         if self.output == "float":
             return corrupted
         return truncated(corrupted) if self.output == "uint8" else as_jpeg(truncated(corrupted), quality=JPEG_QUALITY)
-
-
-def _checked(images: Tensor, keys: SampleKeys, name: str) -> Tensor:
-    """`images`, or an error; what lies outside [0, 1] by rounding alone is put back."""
-    if len(images) != len(keys):
-        raise ShapeError(f"Corruption '{name}' was asked for {len(images)} images with keys of {len(keys)} samples.")
-    if str(images.dtype) != "torch.float32":
-        raise DataError(f"Corruption '{name}' was asked for images of type {images.dtype}. Convert them to float32.")
-    if not len(images):
-        return images
-    lowest, highest = (bound.item() for bound in images.aminmax())
-    if not -_ROUNDING <= lowest <= highest <= 1 + _ROUNDING:  # also true of NaN
-        raise DataError(
-            f"Corruption '{name}' was asked for images with values from {lowest:g} to {highest:g}. They must be in "
-            "[0, 1]: normalize after it."
-        )
-    return images if 0 <= lowest <= highest <= 1 else images.clamp(0, 1)

@@ -140,7 +140,7 @@ def test_images_outside_0_to_1_are_told(value: float) -> None:
 def test_images_of_another_type_or_number_are_told() -> None:
     with pytest.raises(DataError, match=r"float64\. Convert them to float32"):
         Corrupt(corruption=corruption(), severity=1)(grey(32).double(), keys=keys(2))
-    with pytest.raises(ShapeError, match="2 images with keys of 3 samples"):
+    with pytest.raises(ShapeError, match="2 images with the keys of 3 samples"):
         Corrupt(corruption=corruption(), severity=1)(grey(32), keys=keys(3))
 
 
