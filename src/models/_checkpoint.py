@@ -111,7 +111,9 @@ def _read_torch(path: Path) -> Any:
     import torch
 
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return torch.load(path, map_location="cpu", weights_only=True)  # tensors alone: no code of the file is run
+    except (MemoryError, PermissionError) as error:  # which say nothing against the file
+        raise DataError(f"Checkpoint '{path}' cannot be read ({_first_line(error)}).") from error
     except Exception as error:  # a damaged file fails wherever the reader happens to be in it
         raise DataError(
             f"Checkpoint '{path}' is refused: it is damaged, or holds pickled objects besides tensors, which could run "

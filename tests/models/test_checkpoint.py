@@ -101,6 +101,17 @@ def test_whatever_is_wrong_with_a_file_is_told_in_a_sentence(network, tmp_path, 
     assert num_told > 100
 
 
+@pytest.mark.parametrize("error", [MemoryError("no room for 9 GB"), PermissionError(13, "Permission denied")])
+def test_a_file_that_cannot_be_read_is_not_called_damaged(network, tmp_path, monkeypatch, error):
+    def fail(*arguments, **options):
+        raise error
+
+    torch.save(network.state_dict(), tmp_path / "net.pt")
+    monkeypatch.setattr(torch, "load", fail)
+    with pytest.raises(DataError, match=r"cannot be read \(.*(no room for 9 GB|Permission denied)"):
+        read_state(tmp_path / "net.pt")
+
+
 def test_missing_file_is_told(tmp_path):
     with pytest.raises(DataError, match=r"none\.pt' does not exist"):
         read_state(tmp_path / "none.pt")
