@@ -124,7 +124,6 @@ class Registry:
     def add_corruption(self, corruption: Corruption) -> None:
         """Registers a corruption and with it settings for every data set of images, at each of its severities."""
         self._corruptions.add(corruption.name, corruption, label=f"'{corruption.name}'", source=self._source)
-        self._derived.clear()
 
     def add_metric(self, name: str, function: Callable[..., Any]) -> None:
         """Registers a metric: a function of any of logits, targets, predictions, target_ranks, class_names and

@@ -12,6 +12,7 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import Registry
 from testbed.errors import DefinitionError, UnknownNameError
+from testbed.perturbations.corruptions.corruption import Corruption
 
 
 def a_model(name: str = "net", **changes: Any) -> Model:
@@ -68,11 +69,13 @@ def test_a_file_that_fails_half_way_leaves_nothing_behind(registry: Registry) ->
     def fail_half_way() -> None:
         with registry.importing(Path("broken.py")):
             registry.add_model(a_model())
+            registry.add_corruption(Corruption(name="dark", group="digital", function=lambda images: images / 2))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail_half_way()
     assert registry.model_names() == []
+    assert registry.corruptions == {}
 
 
 def test_an_unknown_name_is_answered_with_near_ones_and_files_that_failed(registry: Registry) -> None:

@@ -177,9 +177,9 @@ def _description(dataset: Dataset, corruption: str, severity: int | None, how: s
 
 
 def _version(corruption: Corruption, source: Path | None) -> str:
-    """That of this file with the corruption's own: what it declares, or else the file that registers it."""
+    """That of this file, and of the file that registers a corruption where that declares no version of its own."""
     if corruption.version is not None:
-        return f"{VERSION}, {corruption.version}"
+        return VERSION
     return f"{VERSION}, {'in memory' if source is None else file_sha256(source)}"
 
 

@@ -49,6 +49,16 @@ def test_simulated_and_published_images_have_a_sentence_each(lab: Any) -> None:
     assert "of toy, as published, resized; not tested" in text
 
 
+def test_fitted_models_are_counted(lab: Any) -> None:
+    seeds = [{"fit_seed": seed, "noise_seed": seed} for seed in (0, 1, 2)]
+    pairs = [lab.pair("net", EIGHT, _right(count), setting="toy-c.fog.3_in-memory", **seed)
+             for count, seed in zip((5, 6, 7), seeds, strict=True)]  # fmt: skip
+    runs = [Run(seed=seed, evaluation=shifted, clean=clean) for seed, (shifted, clean) in enumerate(pairs)]
+    text = " ".join(report_text([result_of(runs)], {}).split())
+    assert "net keeps 75.00 %" in text
+    assert "(n = 8, 3 fitted models), under fog" in text
+
+
 def test_noise_has_the_sentence_of_its_own_beside_it(lab: Any) -> None:
     text = _text(lab, {"toy-noise-linf-0.05": _right(7), "toy-c.greyscale_in-memory": _right(8)})
     assert "net loses 12.50 %" in text

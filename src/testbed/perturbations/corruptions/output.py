@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor
 
-# 255 * (k / 255) in float32 may fall short of k by less; in float64, where the published code cuts, it does not
+# Of a grey level: float32 sums that should give a whole one fall short of it by less; the published code has float64.
 _ROUNDING = 2.0**-12
 
 

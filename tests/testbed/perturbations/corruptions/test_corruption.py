@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import registry
 from testbed.errors import DataError, DefinitionError, ShapeError
+from testbed.perturbations.corruptions.builtin import CORRUPTIONS, VERSION
 from testbed.perturbations.corruptions.corrupt import Corrupt
 from testbed.perturbations.corruptions.corruption import Corruption, severities, usual_table
 from testbed.randomness import SampleKeys
@@ -111,6 +114,30 @@ def test_a_corruption_without_severities_takes_none() -> None:
 def test_a_row_that_cannot_work_is_refused_when_it_is_built(changes: Mapping[str, Any], message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
         corruption(**changes)
+
+
+def test_built_in_corruptions_declare_their_version() -> None:
+    """So that a bump makes the results of every setting stale that uses one, also of a user's own."""
+    assert {row.version for row in CORRUPTIONS} == {VERSION}
+
+
+def test_the_output_jpeg85_is_what_pillow_writes_at_quality_85() -> None:
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    written = Corrupt(corruption=corruption(), severity=1, output="jpeg85")(images, keys=keys(2))
+    cut = Corrupt(corruption=corruption(), severity=1, output="uint8")(images, keys=keys(2))
+    for before, after in zip(cut, written, strict=True):
+        buffer = io.BytesIO()
+        Image.fromarray((255 * before).round().byte().permute(1, 2, 0).numpy()).save(buffer, "JPEG", quality=85)
+        assert np.array_equal((255 * after).round().byte().permute(1, 2, 0).numpy(), np.asarray(Image.open(buffer)))
+
+
+def test_what_cannot_be_corrupted_is_told_from_the_shape_alone() -> None:
+    by_size = Corrupt(corruption=corruption(), severity=1)
+    by_size.check_shape((2, 1, 32, 200))
+    with pytest.raises(DefinitionError, match="no parameters 'tinyimagenet64'"):
+        by_size.check_shape((2, 1, 64, 64))
+    with pytest.raises(ShapeError, match="at least 8 x 8"):
+        by_size.check_shape((2, 1, 7, 64))
 
 
 def test_the_readme_adds_a_corruption_that_works(monkeypatch: pytest.MonkeyPatch) -> None:

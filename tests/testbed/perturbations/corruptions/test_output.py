@@ -17,6 +17,8 @@ def test_truncation_keeps_whole_grey_levels_and_cuts_the_others() -> None:
     whole = torch.arange(256) / 255
     assert torch.equal(to_levels(whole), torch.arange(256, dtype=torch.uint8))
     assert torch.equal(truncated(whole), whole)
+    just_below = torch.nextafter(whole, torch.zeros(256))  # as far as float32 sums may fall short
+    assert torch.equal(to_levels(just_below), torch.arange(256, dtype=torch.uint8))
     between = (torch.arange(255) + 0.99) / 255
     assert torch.equal(to_levels(between), torch.arange(255, dtype=torch.uint8))
 
