@@ -94,7 +94,7 @@ def on_device(device: str) -> None:
 def main() -> None:
     import torch
 
-    from testbed.perturbations.corruptions.builtin import CORRUPTIONS
+    from testbed.metrics.corruption import COMMON
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
@@ -104,15 +104,14 @@ def main() -> None:
     if device != "cpu":
         on_device(device)
         return
-    common = {row.name for row in CORRUPTIONS if row.is_common}
     for size in BATCH:
         found = compare(size)
         print(f"\n{size} px, CPU ms per image, one thread, mean over severities {SEVERITIES}, least of {REPEATS}")
         print(f"{'':20}{'reference':>12}{'ours':>10}{'ratio':>8}")
         for name, (theirs, ours) in found.items():
-            mark = "" if name in common else "  (not of the 15)"
+            mark = "" if name in COMMON else "  (not of the 15)"
             print(f"{name:20}{theirs:12.3f}{ours:10.3f}{theirs / ours:8.1f}{mark}")
-        ratios = [theirs / ours for name, (theirs, ours) in found.items() if name in common]
+        ratios = [theirs / ours for name, (theirs, ours) in found.items() if name in COMMON]
         print(f"geometric mean over the {len(ratios)}: {np.exp(np.mean(np.log(ratios))):.1f}", flush=True)
 
 

@@ -132,7 +132,6 @@ CORRUPTIONS = (
             "cifar32": severities("radius alias_sigma", (0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
             "mnist28": _IMAGENET_DEFOCUS,
         },
-        is_common=True,
         description="out of focus",
     ),
     Corruption(
@@ -145,7 +144,6 @@ CORRUPTIONS = (
             "cifar32": severities("radius sigma", (6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
             "mnist28": _IMAGENET_MOTION,
         },
-        is_common=True,
         description="moved along a line while the shutter was open",
     ),
     Corruption(
@@ -158,7 +156,6 @@ CORRUPTIONS = (
             "cifar32": _CIFAR_AND_TINY_ZOOM,
             "mnist28": _IMAGENET_ZOOM,
         },
-        is_common=True,
         options={"ends": ("published", "exclusive")},
         description="zoomed in while the shutter was open",
     ),

@@ -124,7 +124,6 @@ CORRUPTIONS = (
             "cifar32": severities("added", 0.05, 0.1, 0.15, 0.2, 0.3),
             "mnist28": _BRIGHTNESS_224,
         },
-        is_common=True,
         description="the value in HSV raised",
     ),
     Corruption(
@@ -137,7 +136,6 @@ CORRUPTIONS = (
             "cifar32": severities("gain", 0.75, 0.5, 0.4, 0.3, 0.15),
             "mnist28": _CONTRAST_224,
         },
-        is_common=True,
         description="values drawn to their mean",
     ),
     Corruption(

@@ -51,7 +51,6 @@ class Corruption:
             from 8, to new ones of the same shape; it never writes into its input. `keys` are its only random numbers.
         parameters: by table name the arguments at severity 1 to 5 (see `severities`); empty for a corruption that has
             no severities.
-        is_common: one of the 15 that mCE is a mean over.
         options: arguments whose default follows the published data where that has an accident, by name with what may
             be given instead; for documentation and checks.
         files: fingerprint of the files that the function reads, which are part of what the corruption is.
@@ -64,7 +63,6 @@ class Corruption:
     group: Group
     function: Callable[..., Any]
     parameters: Mapping[str, Severities] = field(default_factory=dict)
-    is_common: bool = False
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     files: Callable[[], str] | None = None
     version: str | None = None

@@ -122,7 +122,6 @@ CORRUPTIONS = (
             "cifar32": severities("scale", 0.95, 0.9, 0.85, 0.75, 0.65),
             "mnist28": _PIXELATE_224,
         },
-        is_common=True,
         description="fewer, larger pixels",
     ),
     Corruption(
@@ -135,7 +134,6 @@ CORRUPTIONS = (
             "cifar32": severities("quality", 80, 65, 58, 50, 40),
             "mnist28": _JPEG_224,
         },
-        is_common=True,
         description="JPEG of low quality",
     ),
 )

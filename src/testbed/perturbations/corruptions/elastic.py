@@ -266,7 +266,6 @@ CORRUPTIONS = (
             ),
             "mnist28": tuple({**row, "border": "constant"} for row in _MNIST_C),
         },
-        is_common=True,
         description="an affine jitter and smooth displacements",
     ),
 )  # fmt: skip

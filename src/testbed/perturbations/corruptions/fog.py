@@ -157,7 +157,6 @@ CORRUPTIONS = (
             "cifar32": severities("strength decay", (0.2, 3.0), (0.5, 3.0), (0.75, 2.5), (1.0, 2.0), (1.5, 1.75)),
             "mnist28": _TABLE_224,
         },
-        is_common=True,
         description="a plasma fractal over the image",
     ),
 )

@@ -105,7 +105,6 @@ CORRUPTIONS = (
             "cifar32": _rows((1.0, 0.2), (1.0, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45), texture_scale=0.2),
             "mnist28": _TABLE_224,
         },
-        is_common=True,
         options={"textures": get_args(Textures)},
         files=textures_fingerprint,
         description="ice crystals over the image",

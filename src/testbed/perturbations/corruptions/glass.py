@@ -143,7 +143,6 @@ CORRUPTIONS = (
             "cifar32": severities(_FIELDS, (0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
             "mnist28": tuple({**row, "probability": 0.5} for row in _IMAGENET),
         },
-        is_common=True,
         options={"exchange": ("published", "copy", "swap")},
         description="seen through frosted glass",
     ),

@@ -213,7 +213,6 @@ CORRUPTIONS = (
             "cifar32": severities("sigma", 0.04, 0.06, 0.08, 0.09, 0.1),
             "mnist28": _GAUSSIAN_224,
         },
-        is_common=True,
         description="normal noise of one size everywhere",
     ),
     Corruption(
@@ -226,7 +225,6 @@ CORRUPTIONS = (
             "cifar32": severities("photons", 500, 250, 100, 75, 50),
             "mnist28": _SHOT_224,
         },
-        is_common=True,
         description="Poisson noise of few photons",
     ),
     Corruption(
@@ -239,7 +237,6 @@ CORRUPTIONS = (
             "cifar32": severities("fraction", 0.01, 0.02, 0.03, 0.05, 0.07),
             "mnist28": _IMPULSE_224,
         },
-        is_common=True,
         description="values set to 0 or 1",
     ),
     Corruption(

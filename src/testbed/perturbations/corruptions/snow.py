@@ -112,7 +112,6 @@ CORRUPTIONS = (
             "cifar32": tuple({**row, "mix": mix} for row, mix in zip(_TABLE_64, _MIXES_32, strict=True)),
             "mnist28": _TABLE_224,
         },
-        is_common=True,
         description="flakes drawn out by a wind, over a whitened image",
     ),
 )

@@ -8,6 +8,8 @@ import pytest
 import torch
 from tests.corruption_images import keys, photo
 
+from testbed.metrics.corruption import COMMON as COMMON_OF_METRICS
+from testbed.metrics.corruption import EXTRA
 from testbed.perturbations.corruptions.builtin import CORRUPTIONS
 from testbed.perturbations.corruptions.corrupt import Corrupt
 from testbed.perturbations.corruptions.corruption import NUM_SEVERITIES, TABLES, Corruption
@@ -32,7 +34,8 @@ def each_severity(corruption: Corruption, table: str | None = None) -> Iterator[
 def test_the_15_and_the_4_are_there_in_their_order() -> None:
     names = {row.name: row for row in CORRUPTIONS}
     assert names.keys() == COMMON | OTHERS
-    assert {name for name, row in names.items() if row.is_common} == COMMON
+    assert set(COMMON_OF_METRICS) == COMMON
+    assert {*EXTRA, "greyscale"} == OTHERS
     assert {name for name, row in names.items() if not row.is_random} == FIXED
     assert all(set(row.parameters) == set(TABLES) for row in CORRUPTIONS if row.has_severities)
 
