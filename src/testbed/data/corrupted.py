@@ -12,14 +12,11 @@ from eval_settings.dataset_base import Dataset
 from testbed import paths
 from testbed.data.published_files import read_bytes
 from testbed.errors import DataError, DefinitionError, UnknownNameError, suggestion
+from testbed.metrics.corruption import COMMON, EXTRA
 from testbed.records import Samples
 
-_COMMON = """
-gaussian_noise shot_noise impulse_noise speckle_noise gaussian_blur defocus_blur glass_blur motion_blur zoom_blur snow
-frost fog spatter brightness contrast saturate elastic_transform pixelate jpeg_compression
-"""
 # What CIFAR-10-C, CIFAR-100-C, Tiny-ImageNet-C and ImageNet-C are published with.
-COMMON_CORRUPTIONS: Mapping[str, tuple[int, ...]] = dict.fromkeys(_COMMON.split(), (1, 2, 3, 4, 5))
+COMMON_CORRUPTIONS: Mapping[str, tuple[int, ...]] = dict.fromkeys((*COMMON, *EXTRA), (1, 2, 3, 4, 5))
 
 
 def corrupted_samples(
