@@ -12,12 +12,16 @@ test part); `sklearn.datasets.load_digits`.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
 from eval_settings.dataset_base import Dataset
 from registry import registry
 from testbed.data.arrays import array_samples
+from testbed.errors import DataError
 from testbed.randomness import permutation, stream_key
 from testbed.records import IntArray, Samples
 
@@ -26,15 +30,24 @@ SPLIT_SIZES = {"train": 1000, "validation": 200, "test": 597}
 
 def load_digits_split(split: str) -> Samples:
     """One split of the digits: uint8 images [n, 8, 8] and their targets 0..9."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    images = np.rint(255 * digits.images / 16).astype(np.uint8)
-    targets = digits.target.astype(np.int32)
+    rows = _rows()
+    images = np.rint(255 * rows[:, :-1].reshape(-1, 8, 8) / 16).astype(np.uint8)
+    targets = rows[:, -1].astype(np.int32)
     chosen = split_indices(targets)[split]
     return array_samples(
         images[chosen], targets[chosen], dataset="digits", split=split, class_names=tuple("0123456789")
     )
+
+
+def _rows() -> NDArray[np.float64]:
+    """The table of `sklearn.datasets.load_digits`: 64 pixels and the target. Its import takes a second.
+
+    Raises: DataError: scikit-learn is not installed.
+    """
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise DataError("Data set 'digits' comes with scikit-learn, which is not installed: pip install scikit-learn.")
+    return np.loadtxt(Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz", delimiter=",")
 
 
 def split_indices(targets: IntArray) -> dict[str, NDArray[np.int64]]:

@@ -104,6 +104,16 @@ def uniform_numpy(
     return out.reshape(len(indices), *shape)
 
 
+def uniform_plain(key: int, sample_indices: ArrayLike, *, draw: int) -> NDArray[np.float64]:
+    """The first number of `uniform_numpy` for each sample, (n,) float64, the same bits in plain array operations.
+
+    Loading the compiled form takes a third of a second, in which these make tens of millions of numbers.
+    """
+    indices = checked_indices(sample_indices)
+    word = _philox(np.zeros_like(indices), indices & _WORD, indices >> 32, checked_draw(draw), *key_words(key))[0]
+    return np.asarray(2 * word | 1, dtype=np.float64) * 2.0**-33
+
+
 def uniform_torch(
     key: int,
     sample_indices: ArrayLike,

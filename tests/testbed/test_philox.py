@@ -13,7 +13,7 @@ from numba.core import caching
 
 from testbed import philox
 from testbed.errors import DefinitionError, ShapeError
-from testbed.philox import uniform_numpy, uniform_torch
+from testbed.philox import uniform_numpy, uniform_plain, uniform_torch
 
 ONES = 0xFFFFFFFF
 KNOWN_ANSWERS = [  # counter, key, words: Random123, kat_vectors, philox4x32 10
@@ -73,6 +73,14 @@ def test_map_is_exact_open_and_symmetric_for_extreme_words(dtype, step, bits):
     assert exact[0] > 0
     assert exact[-1] < 1
     assert [1 - unit for unit in exact] == [((ONES - word >> (32 - bits)) + 0.5) * step for word in words]
+
+
+@pytest.mark.parametrize("key", [0, 1, 2**64 - 1, 0x0123456789ABCDEF])
+@pytest.mark.parametrize("draw", [0, 2**32 - 1])
+def test_the_form_for_few_numbers_gives_the_same_bits(key, draw):
+    indices = np.concatenate([np.arange(300), 2**40 + np.arange(300), [2**62, 2**33 + 7]])
+    compiled = uniform_numpy(key, indices, draw=draw, shape=(), dtype="float64")
+    assert np.array_equal(uniform_plain(key, indices, draw=draw), compiled)
 
 
 def test_import_loads_neither_torch_nor_numba_and_numpy_draws_need_no_torch():
