@@ -215,6 +215,22 @@ class EvaluationKey:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WantedEvaluation:
+    """An evaluation that a run is to make.
+
+    Args:
+        num_draws: draws of the perturbation.
+        num_samples: samples of the setting.
+        shard_size: samples per shard.
+    """
+
+    key: EvaluationKey
+    num_draws: int
+    num_samples: int
+    shard_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShardRange:
     """A planned piece of an evaluation: samples `start` to `stop` of the setting, in one draw of the noise."""
 

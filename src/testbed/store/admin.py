@@ -89,7 +89,7 @@ def restore_evaluations(store: Store, keys: Iterable[EvaluationKey]) -> None:
     with store.writing() as connection:
         if connection.scalar(is_any_hidden) is None:
             return
-        states = [progress.find_evaluation(connection, key) for key in keys]
+        states = progress.find_evaluations(connection, keys)
         is_it = evaluations.c.id.in_([state.id for state in states if state is not None])
         connection.execute(update(evaluations).where(is_it, evaluations.c.hidden).values(hidden=False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, func, make_url, select
 from sqlalchemy.dialects import postgresql as postgresql_dialect
@@ -15,6 +15,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from testbed.errors import StoreError
 from testbed.store import sqlite
 from testbed.store.columns import json_text
+
+T = TypeVar("T")
+
+MAX_VALUES = 500  # in one statement: databases take some thousands
 
 
 class Database:
@@ -119,3 +123,9 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
     if rows:
         dialect = postgresql_dialect if connection.dialect.name == "postgresql" else sqlite_dialect
         connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many of the values at a time as a statement may have."""
+    for start in range(0, len(values), MAX_VALUES):
+        yield values[start : start + MAX_VALUES]

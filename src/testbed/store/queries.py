@@ -10,7 +10,7 @@ from sqlalchemy.sql import FromClause
 
 from testbed.errors import TestbedError, UnknownNameError, suggestion
 from testbed.run_split import RunSplit
-from testbed.store.database import Database
+from testbed.store.database import Database, pieces
 from testbed.store.evaluation import Evaluation
 from testbed.store.schema import datasets, eval_settings, evaluations, model_versions, models, setting_versions
 from testbed.store.versions import shift_of
@@ -87,11 +87,22 @@ def evaluation_by_id(database: Database, evaluation_id: int) -> Evaluation:
 
     Raises: UnknownNameError: there is none.
     """
+    return evaluations_by_id(database, [evaluation_id])[evaluation_id]
+
+
+def evaluations_by_id(database: Database, evaluation_ids: Sequence[int]) -> dict[int, Evaluation]:
+    """The evaluations with these ids, by id.
+
+    Raises: UnknownNameError: there is none with one of them.
+    """
+    found: dict[int, Evaluation] = {}
     with database.reading() as connection:
-        row = connection.execute(_evaluations().where(evaluations.c.id == evaluation_id)).one_or_none()
-    if row is None:
-        raise UnknownNameError(f"There is no evaluation {evaluation_id} in {database.url}.")
-    return _evaluation(database, row)
+        for some in pieces(evaluation_ids):
+            for row in connection.execute(_evaluations().where(evaluations.c.id.in_(some))):
+                found[row.id] = _evaluation(database, row)
+    if (missing := next((id_ for id_ in evaluation_ids if id_ not in found), None)) is not None:
+        raise UnknownNameError(f"There is no evaluation {missing} in {database.url}.")
+    return found
 
 
 def _counts(version: Any, owner: str, key: str) -> Sequence[ColumnElement[int]]:

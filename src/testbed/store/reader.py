@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +110,10 @@ class Reader:
         """The evaluation with this id. Raises: UnknownNameError: there is none."""
         return queries.evaluation_by_id(self._database, evaluation_id)
 
+    def evaluations_by_id(self, evaluation_ids: Iterable[int]) -> dict[int, Evaluation]:
+        """Many at once, by their ids. Raises: UnknownNameError: there is none with one of the ids."""
+        return queries.evaluations_by_id(self._database, list(evaluation_ids))
+
     def model_facts(self, fingerprint: str) -> ModelFacts | None:
         """What was found when the model was loaded; None where it is not in the store."""
         with self.reading() as connection:
@@ -117,8 +121,12 @@ class Reader:
 
     def find_evaluation(self, key: EvaluationKey) -> EvaluationState | None:
         """The state of the evaluation with this key; None where there is none. Writes nothing."""
+        return self.find_evaluations([key])[0]
+
+    def find_evaluations(self, keys: Iterable[EvaluationKey]) -> list[EvaluationState | None]:
+        """Many at once, as `find_evaluation` finds each, in their order."""
         with self.reading() as connection:
-            return progress.find_evaluation(connection, key)
+            return progress.find_evaluations(connection, keys)
 
     def get_separation(
         self, *, dataset: str, splits: Sequence[str], data_fingerprint: str, norm: Norm, space: str

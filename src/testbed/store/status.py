@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ class ModelStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """An evaluation of today's definitions that is not complete: its state, why, and where it was run last."""
+    """An evaluation of today's definitions that is not complete: its state, why, and where and how it was run last."""
 
     model: str
     eval_setting: str
@@ -40,6 +40,7 @@ class Unfinished:
     reason: str
     host: str | None
     pid: int | None
+    numerics: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +134,7 @@ def _open_evaluations() -> Select[Any]:
         select(
             models.c.name.label("model"),
             eval_settings.c.name.label("eval_setting"),
-            *evaluations.c["status", "reason", "run_id"],
+            *evaluations.c["status", "reason", "run_id", "numerics"],
             *runs.c["host", "pid"],
         )
         .select_from(evaluations)
@@ -153,5 +154,6 @@ def _unfinished(row: Any, active: int | None) -> Unfinished:
     if state in ("pending", "running"):
         state = "running" if active is not None and row.run_id == active else "interrupted"
     return Unfinished(
-        model=row.model, eval_setting=row.eval_setting, state=state, reason=row.reason, host=row.host, pid=row.pid
-    )
+        model=row.model, eval_setting=row.eval_setting, state=state, reason=row.reason, host=row.host, pid=row.pid,
+        numerics=row.numerics,
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from testbed.records import (
     Separation,
     SettingVersion,
     Shard,
+    WantedEvaluation,
 )
 from testbed.store import findings, progress, published, versions
 from testbed.store.columns import jsonable
@@ -198,11 +199,15 @@ class Store(Reader):
             store_logits: a complete evaluation that keeps less than this policy is taken up as well.
         Raises: DataError: the setting had another number of samples before.
         """
+        wanted = WantedEvaluation(key=key, num_draws=num_draws, num_samples=num_samples, shard_size=shard_size)
+        return self.put_evaluations([wanted], run_id=run_id, store_logits=store_logits)[0]
+
+    def put_evaluations(
+        self, wanted: Sequence[WantedEvaluation], *, run_id: int | None, store_logits: str | None = None
+    ) -> list[EvaluationState]:
+        """Many at once, as `put_evaluation` does each, in their order."""
         with self.writing() as connection:
-            return progress.put_evaluation(
-                connection, key, num_draws=num_draws, num_samples=num_samples, shard_size=shard_size, run_id=run_id,
-                store_logits=store_logits,
-            )  # fmt: skip
+            return progress.put_evaluations(connection, wanted, run_id=run_id, store_logits=store_logits)
 
     def put_shards(self, shards: Iterable[tuple[int, Shard]]) -> None:
         """Stores finished pieces, each with the id of its evaluation.

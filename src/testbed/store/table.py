@@ -53,6 +53,7 @@ COLUMNS: Mapping[str, str] = {
     "setting_fingerprint": "string",
     "numerics_fingerprint": "string",
     "clean_setting_fingerprint": "string",
+    "clean_numerics_fingerprint": "string",
     "source": "string",
     "protocol": "string",
     "input_size": "Int64",
@@ -160,6 +161,7 @@ def _metrics() -> Select[Any]:
             metrics.c.name.label("metric"),
             *metrics.c["value", "ci_low", "ci_high", "n", "method", "reason"],
             clean_version.c.fingerprint.label("clean_setting_fingerprint"),
+            clean.c.numerics_fingerprint.label("clean_numerics_fingerprint"),
         )
         .select_from(metrics)
         .outerjoin(clean, metrics.c.reference_evaluation_id == clean.c.id)
