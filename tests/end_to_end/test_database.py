@@ -220,7 +220,9 @@ def test_what_it_shows(command: Command, database: Path) -> None:
     places = {one["what"]: one for one in command("db.py", "--paths", "--json").json}
     assert places["database"]["bytes"] >= database.stat().st_size
     assert Path(places["database"]["path"]).resolve() == database.resolve()
-    assert set(places) == {"database", "caches", "data sets", "checkpoints"}
+    assert set(places) == {"database", "caches", "image banks", "data sets", "checkpoints"}
+    assert places["image banks"]["whole"] >= 1
+    assert places["image banks"]["partial"] == 0
 
 
 def test_differences_to_the_registry(command: Command, database: Path, tmp_path: Path) -> None:

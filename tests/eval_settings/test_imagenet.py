@@ -10,7 +10,8 @@ from tests.published import write_jpegs
 from eval_settings.eval_setting_base import StandardDataset
 from registry import registry
 from testbed.data.datasets import load_samples
-from testbed.data.imagebank import build_bank
+from testbed.data.filling import BankFiller
+from testbed.data.imagepipeline import Pipeline
 from testbed.definitions import load_definitions
 from testbed.errors import DataError
 from testbed.records import Samples
@@ -39,8 +40,10 @@ def test_wnids_have_their_places_among_the_1000_classes(place: str, tmp_path: Pa
 
 def test_the_canonical_space_is_224_pixels_after_the_standard_resize_and_crop(tmp_path: Path) -> None:
     write_jpegs(tmp_path / "imagenet" / "val", IMAGES, size=300)
-    bank = build_bank(load("val", tmp_path), setting_transform=None, model_transform=None,
-                      canonical_size=registry.dataset("imagenet").canonical_size, cache_root=tmp_path)  # fmt: skip
+    size = registry.dataset("imagenet").canonical_size
+    samples = load("val", tmp_path)
+    pipeline = Pipeline(samples=samples, canonical_size=size, setting_transform=None, model_transform=None)
+    bank = BankFiller(tmp_path, num_threads=1).plan(pipeline)
     assert bank.shape == (3, 3, 224, 224)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from testbed.cli import EXIT_SOME_FAILED, say
 from testbed.commands.action import Options, definitions, print_json, reading, store_url, writing
 from testbed.commands.places import sqlite_file
+from testbed.data.eviction import kept_banks
 from testbed.paths import cache_root, data_root
 from testbed.store import revision, verification
 from testbed.store.verification import Verification
@@ -56,10 +57,11 @@ def paths(options: Options) -> None:
     """Prints where everything lies, with sizes."""
     found = list(_places(options))
     if options["as_json"]:
-        print_json([{"what": what, "path": str(path), "bytes": size} for what, path, size in found])
+        print_json([{"what": one.what, "path": str(one.path), "bytes": one.num_bytes, **one.counts} for one in found])
     else:
-        for what, path, size in found:
-            print(f"{what}: {path} ({'not there' if size is None else f'{size:,} bytes'})")
+        for one in found:
+            size = "not there" if one.num_bytes is None else f"{one.num_bytes:,} bytes"
+            print(f"{one.what}: {one.path} ({', '.join([size, *(f'{n} {word}' for word, n in one.counts.items())])})")
 
 
 def _tell(found: Verification, num_reopened: int, num_recomputed: int) -> None:
@@ -75,21 +77,41 @@ def _tell(found: Verification, num_reopened: int, num_recomputed: int) -> None:
         say("--verify --repair takes damaged pieces out, so that eval.py computes them again, and recomputes metrics.")
 
 
-def _places(options: Options) -> Iterator[tuple[str, Path | str, int | None]]:
+@dataclass(frozen=True)
+class _Place:
+    """Something on disk: its size in bytes, None where it is not there, and how many of what it holds."""
+
+    what: str
+    path: Path | str
+    num_bytes: int | None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def _places(options: Options) -> Iterator[_Place]:
     url = store_url(options)
     file = sqlite_file(url)
     if file is not None:
         beside = [file.with_name(file.name + suffix) for suffix in ("", "-wal", "-shm")]
-        yield "database", file.absolute(), _size(beside) if file.exists() else None
+        yield _Place("database", file.absolute(), _size(beside) if file.exists() else None)
         for backup in sorted(file.absolute().parent.glob(f"{file.name}.*.bak")):
-            yield "backup", backup, _size([backup])
+            yield _Place("backup", backup, _size([backup]))
     else:
         from sqlalchemy import make_url
 
-        yield "database", make_url(url).render_as_string(hide_password=True), None
+        yield _Place("database", make_url(url).render_as_string(hide_password=True), None)
     checkpoints = Path("checkpoints").absolute()
     for what, folder in (("caches", cache_root()), ("data sets", data_root()), ("checkpoints", checkpoints)):
-        yield what, folder.absolute(), _size(folder.rglob("*")) if folder.exists() else None
+        yield _Place(what, folder.absolute(), _size(folder.rglob("*")) if folder.exists() else None)
+        if what == "caches":
+            yield _image_banks(folder.absolute() / "bank")
+
+
+def _image_banks(folder: Path) -> _Place:
+    """Part of the caches: decoded images, of which the oldest go when others need their place."""
+    banks = kept_banks(folder)
+    whole = sum(bank.is_whole for bank in banks)
+    num_bytes = sum(bank.num_bytes for bank in banks) if folder.exists() else None
+    return _Place("image banks", folder, num_bytes, {"whole": whole, "partial": len(banks) - whole})
 
 
 def _size(paths: Iterable[Path]) -> int:

@@ -58,7 +58,9 @@ def decode(source: Path | BinaryIO, *, color_mode: ColorMode, exif: bool = False
         with Image.open(source, formats=_available_formats()) as image:
             _check_size(image)
             turned = ImageOps.exif_transpose(image) if exif else image
-            return _to_8_bit(turned).convert(color_mode)
+            pixels = _to_8_bit(turned)
+            pixels.load()  # `convert` would copy pixels that are as they should be, and let no other thread run
+            return pixels if pixels.mode == color_mode else pixels.convert(color_mode)
     except MemoryError:
         raise
     except Exception as error:  # damaged files make Pillow raise nearly anything

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,8 @@ class Pipeline:
         """Sample `index`: uint8 or float32 [C, H, W], or float32 [D] for rows; or what is wrong with its file."""
         if self._is_numbers:
             return self._numbers(index)
+        if self._is_untouched:
+            return _channels_first(np.asarray(self.samples.items[index]))
         try:
             image = self._decoded(index)
         except DataError as error:
@@ -95,6 +98,14 @@ class Pipeline:
     def _is_numbers(self) -> bool:
         """Samples that are no 8-bit images: rows, or float images, which PIL cannot hold exactly."""
         return self._array is not None and self._array.dtype != np.uint8
+
+    @cached_property
+    def _is_untouched(self) -> bool:
+        """8-bit images in memory that pass no transform: there is nothing to do for an image library."""
+        if self._array is None or self.setting_transform is not None or self.model_transform is not None:
+            return False
+        size = self.canonical_size
+        return size is None or self._array.shape[1:3] == (size, size)
 
     @property
     def _kind(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +17,19 @@ from models.model_base import Model
 from registry import registry
 from testbed.data.corrupted import corrupted_samples
 from testbed.data.datasets import check_size, load_samples, resolve_dataset
-from testbed.data.imagebank import Bank, build_bank
-from testbed.data.imagetransforms import keeping_size
+from testbed.data.filling import BankFiller
+from testbed.data.imagebank import Bank
+from testbed.data.imagepipeline import Pipeline
+from testbed.data.pipelines import Recipe, setting_pipeline
 from testbed.engine.identity import describe
 from testbed.engine.separations import check_level, facts, find_separation, searched_samples
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256, fingerprint
+from testbed.progress import SearchProgress
 from testbed.randomness import permutation, stream_key
 from testbed.records import IntArray, Norm, Samples
 from testbed.store.store import Store
 from testbed.store.views import StoredSeparation
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-    from torch import Tensor
 
 
 @dataclass(kw_only=True)
@@ -43,7 +43,9 @@ class Data:
         threads: for decoding.
         warn: is told what a user should know.
         is_kept: whether separations that are computed are stored.
-        is_quiet: shows no progress of long searches.
+        is_quiet: shows no progress of long searches, and of decoding that is waited for.
+        uses_bank: whether decoded images are kept on disk; else they are decoded whenever they are needed.
+        bank_limit: bytes that decoded images may take on disk; None for no limit but the disk's.
     """
 
     store: Store
@@ -53,11 +55,23 @@ class Data:
     warn: Callable[[str], None]
     is_kept: bool = True
     is_quiet: bool = False
+    uses_bank: bool = True
+    bank_limit: int | None = None
+    filler: BankFiller = field(init=False)
     _warned: set[str] = field(default_factory=set)
     _samples: dict[tuple[str, Path | None, str], Samples] = field(default_factory=dict)
     _corrupted: dict[tuple[str, str, tuple[str, int | None]], Samples] = field(default_factory=dict)
-    _banks: dict[str, Bank] = field(default_factory=dict)
     _separations: dict[tuple[str, Path | None, Norm, bool], StoredSeparation] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kept: Literal["none", "large"] = "none" if self.is_kept else "large"
+        self.filler = BankFiller(
+            self.cache_root,
+            num_threads=self.threads,
+            limit=self.bank_limit,
+            streams=kept if self.uses_bank else "all",
+            shown=partial(SearchProgress, is_quiet=self.is_quiet),
+        )
 
     def warn_once(self, line: str) -> None:
         """Tells the user a thing the first time it is noticed."""
@@ -95,15 +109,19 @@ class Data:
         return self._corrupted[key]
 
     def bank(self, setting: EvalSetting, model: Model) -> Bank:
-        """The decoded images of a setting as a model takes them."""
+        """The images of a setting as a model takes them. `filler` knows which of them are decoded."""
         dataset, samples = self.dataset(setting.dataset), self.setting_samples(setting)
         transform = None if setting.space == "canonical" else model.transform
         identity = {"setting": _identity(setting.transform, setting), "model": _identity(transform, model)}
-        if not setting.keeps_size:
-            return self._bank(dataset, samples, setting.transform, transform, identity)
-        identity["keeps_size"] = True
-        bank = self._bank(dataset, samples, setting.transform, keeping_size(transform), identity)
-        self._check_kept(dataset, setting, model, bank)
+        if setting.keeps_size:
+            identity["keeps_size"] = True
+        bank = self.filler.plan(
+            setting_pipeline(setting, model, dataset, samples),
+            transform_identity=fingerprint(identity),
+            recipe=Recipe(setting.name, model.name, model.label_space, self.data_root),
+        )
+        if setting.keeps_size:
+            self._check_kept(dataset, setting, model, bank)
         return bank
 
     def _check_kept(self, dataset: Dataset, setting: EvalSetting, model: Model, bank: Bank) -> None:
@@ -115,28 +133,6 @@ class Data:
                 f"'{model.name}' takes {bank.shape[2]} px: its transform resizes and crops them again, so that it sees "
                 "less of each than of the clean image. Results of models at different sizes do not compare."
             )
-
-    def _bank(
-        self,
-        dataset: Dataset,
-        samples: Samples,
-        setting_transform: Callable[[Image], Image] | None = None,
-        model_transform: Callable[[Image], Tensor] | None = None,
-        identity: object = None,
-    ) -> Bank:
-        size = dataset.canonical_size if model_transform is None else None
-        key = fingerprint([samples.fingerprint, size, identity])
-        if key not in self._banks:
-            self._banks[key] = build_bank(
-                samples,
-                setting_transform=setting_transform,
-                model_transform=model_transform,
-                canonical_size=size,
-                transform_identity=fingerprint(identity),
-                cache_root=self.cache_root,
-                num_threads=self.threads,
-            )
-        return self._banks[key]
 
     def fit_facts(self, setting: EvalSetting, model: Model) -> dict[str, str | float]:
         """What a model that is fitted in the run is fitted on, which its results depend on.
@@ -190,7 +186,9 @@ class Data:
         """(n, ...) samples in the canonical space: 8-bit pixels, or floats with the digits that a bank rounds away."""
         if isinstance(samples.items, np.ndarray) and samples.items.dtype != np.uint8:
             return samples.items
-        return self._bank(dataset, samples).open()
+        size = dataset.canonical_size
+        pipeline = Pipeline(samples=samples, canonical_size=size, setting_transform=None, model_transform=None)
+        return self.filler.load(pipeline)
 
 
 def limited(num_samples: int, limit: int, *, dataset: str) -> IntArray:

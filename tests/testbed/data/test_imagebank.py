@@ -1,5 +1,6 @@
 import pickle
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +9,18 @@ from PIL import Image
 from torchvision import transforms
 
 from models.model_base import StandardTransform
-from testbed.data import imagebank, imagepipeline
+from testbed.data import eviction, imagepipeline
 from testbed.data.arrays import array_samples
-from testbed.data.imagebank import Bank, build_bank
+from testbed.data.filling import BankFiller
+from testbed.data.imagebank import Bank
+from testbed.data.imagepipeline import Pipeline
 from testbed.errors import DataError, DefinitionError
 from testbed.records import Samples
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (5, 6, 7), dtype=np.uint8)
 COLORS = RNG.integers(0, 256, (5, 6, 7, 3), dtype=np.uint8)
+MANY = RNG.integers(0, 256, (70, 6, 7, 3), dtype=np.uint8)  # more than two blocks
 
 
 def _in_memory(x):
@@ -42,9 +46,12 @@ def _on_disk(folder, images, color_mode="RGB"):
 
 @pytest.fixture
 def build(tmp_path):
-    def make(samples, **options) -> Bank:
-        defaults = {"setting_transform": None, "model_transform": None, "canonical_size": None}
-        return build_bank(samples, **{**defaults, **options}, cache_root=tmp_path / "cache")
+    def make(samples, *, num_threads=1, transform_identity="", shown=None, **transforms) -> Bank:
+        none = {"setting_transform": None, "model_transform": None, "canonical_size": None}
+        options = {} if shown is None else {"shown": shown}
+        filler = BankFiller(tmp_path / "cache", num_threads=num_threads, **options)
+        pipeline = Pipeline(samples=samples, **{**none, **transforms})
+        return filler.plan(pipeline, transform_identity=transform_identity)
 
     return make
 
@@ -80,12 +87,11 @@ def test_rows_and_float_images_are_float32(build):
     np.testing.assert_array_equal(build(_in_memory(IMAGES / 255)).open()[:, 0], (IMAGES / 255).astype(np.float32))
 
 
-def test_files_in_order_for_any_number_of_threads(build, tmp_path, monkeypatch):
-    monkeypatch.setattr(imagebank, "_BLOCK", 2)
-    samples = _on_disk(tmp_path / "set", COLORS)
+def test_files_in_order_for_any_number_of_threads(build, tmp_path):
+    samples = _on_disk(tmp_path / "set", MANY)
     for num_threads in (1, 3):
         bank = build(samples, num_threads=num_threads, canonical_size=None)
-        np.testing.assert_array_equal(bank.open(), np.moveaxis(COLORS, 3, 1))
+        np.testing.assert_array_equal(bank.open(), np.moveaxis(MANY, 3, 1))
         Path(bank.path).unlink()
 
 
@@ -127,12 +133,13 @@ def test_transforms_come_in_the_order_canonical_setting_model(build, tmp_path):
 
 
 def test_a_bank_is_built_once_and_progress_counts_all_samples(build, tmp_path, monkeypatch):
-    samples = _on_disk(tmp_path / "set", COLORS)
-    done = []
-    first = build(samples, progress=done.append)
+    samples = _on_disk(tmp_path / "set", MANY)
+    told = []
+    first = build(samples, shown=lambda what: nullcontext(lambda done, total: told.append((what, done, total))))
+    assert len(told) == 3
+    assert told[-1] == ("Decoding 70 samples.", 70, 70)
     monkeypatch.setattr(imagepipeline, "decode", lambda *a, **k: pytest.fail("decoded twice"))
-    assert build(samples, progress=done.append) == first
-    assert sum(done) == 10
+    assert build(samples) == first
 
 
 def test_every_ingredient_has_its_own_bank(build, tmp_path):
@@ -171,7 +178,7 @@ def test_builders_at_once_agree_and_leave_one_file(build, tmp_path):
     for thread in threads:
         thread.join()
     assert banks == [banks[0]] * 4
-    assert list(Path(banks[0].path).parent.iterdir()) == [Path(banks[0].path)]
+    assert {path.name for path in Path(banks[0].path).parent.iterdir()} == {Path(banks[0].path).name, "folder.lock"}
     np.testing.assert_array_equal(banks[0].open(), np.moveaxis(COLORS, 3, 1))
 
 
@@ -182,16 +189,23 @@ def test_a_bank_is_a_plain_read_only_value(build):
     assert not array.flags.writeable
 
 
-def test_damaged_files_are_counted_and_named_before_anything_is_kept(build, tmp_path, monkeypatch):
-    monkeypatch.setattr(imagebank, "_BLOCK", 2)
-    samples = _on_disk(tmp_path / "set", COLORS)
+def test_damaged_files_of_all_blocks_are_counted_and_named_and_nothing_is_kept(build, tmp_path):
+    samples = _on_disk(tmp_path / "set", MANY)
     (tmp_path / "set" / "1.png").write_bytes(b"")
-    (tmp_path / "set" / "4.png").write_bytes(b"<html>")
-    with pytest.raises(DataError, match=r"2 of the 5 files of data set 'made' \(test\) cannot be decoded") as caught:
+    (tmp_path / "set" / "64.png").write_bytes(b"<html>")
+    with pytest.raises(DataError, match=r"2 of the 70 files of data set 'made' \(test\) cannot be decoded") as caught:
         build(samples)
-    for part in ("Index 1: Cannot decode", "1.png: the file is empty", "Index 4", "4.png: it is not an image"):
+    for part in ("Index 1: Cannot decode", "1.png: the file is empty", "Index 64", "64.png: it is not an image"):
         assert part in str(caught.value)
-    assert list((tmp_path / "cache" / "bank").iterdir()) == []
+    assert [path.name for path in (tmp_path / "cache" / "bank").iterdir()] == ["folder.lock"]
+
+
+def test_files_that_are_all_damaged_are_told_as_well(build, tmp_path):
+    samples = _on_disk(tmp_path / "set", COLORS)
+    for path in samples.items:
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"5 of the 5 files .* Index 2: .* \.\.\. Replace"):
+        build(samples)
 
 
 def test_different_sizes_name_two_files_and_the_remedy(build, tmp_path):
@@ -232,6 +246,6 @@ def test_numbers_cannot_pass_image_transforms(build):
 
 def test_a_disk_too_small_is_an_error_before_writing(build, monkeypatch):
     usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr(imagebank.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(eviction.shutil, "disk_usage", lambda path: usage)
     with pytest.raises(DataError, match=r"need 0\.0 GB but .*TESTBED_HOME"):
         build(_in_memory(IMAGES))
