@@ -11,11 +11,11 @@ import eval_settings.digits
 import models.digits
 from models._estimators import random_forest
 from registry import registry
-from testbed.engine.classifier import load_classifier
 from testbed.fingerprint import file_sha256
 from testbed.training.batches import images_tensor
 from testbed.training.card import card_path
 from testbed.training.train import NUM_THREADS
+from testbed.worker.classifier import load_classifier
 
 TRAINED = pytest.mark.parametrize("name", [name for name, _, _ in models.digits.NETWORKS])
 ALL = [name for name, _, _ in (*models.digits.NETWORKS, *models.digits.ESTIMATORS)]

@@ -12,7 +12,6 @@ import eval_settings.mnist  # noqa: F401  (registers the data set)
 import models.fashion_mnist
 from registry import registry
 from testbed.data.datasets import load_samples
-from testbed.engine.classifier import load_classifier
 from testbed.errors import DataError, DefinitionError
 from testbed.fingerprint import file_sha256
 from testbed.perturbations.noise import UniformNoise
@@ -20,6 +19,7 @@ from testbed.randomness import SampleKeys
 from testbed.training.batches import images_tensor
 from testbed.training.card import card_path
 from testbed.training.recipe import Recipe
+from testbed.worker.classifier import load_classifier
 
 NAMES = [name for name, _ in models.fashion_mnist.CNNS]
 SIZE_LIMIT = 300_000  # bytes

@@ -14,7 +14,6 @@ from registry import ANY_LABEL_SPACE, registry
 from testbed.data.arrays import array_samples
 from testbed.data.imagebank import Bank
 from testbed.definitions import load_definitions
-from testbed.engine.fitting import fit_samples
 from testbed.engine.identity import model_version
 from testbed.engine.unit import Task
 from testbed.errors import DefinitionError
@@ -22,6 +21,7 @@ from testbed.perturbations.noise import UniformNoise
 from testbed.randomness import SampleKeys
 from testbed.records import Samples
 from testbed.run_split import RunSplit
+from testbed.worker.fitting import fit_samples
 
 NUM_POINTS = 50
 POINTS = np.random.default_rng(0).uniform(size=(NUM_POINTS, 2))

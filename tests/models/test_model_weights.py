@@ -11,9 +11,9 @@ from safetensors.torch import save_file
 from models._checkpoint import load_trained
 from models.model_base import Model
 from registry import Registry
-from testbed.engine.classifier import load_classifier
 from testbed.engine.identity import model_version
 from testbed.errors import DataError, DefinitionError, UnknownNameError
+from testbed.worker.classifier import load_classifier
 
 
 def linear(*, weights):

@@ -9,10 +9,10 @@ import torch
 from registry import registry
 from testbed.data.datasets import load_samples
 from testbed.definitions import load_definitions
-from testbed.engine.classifier import load_classifier
 from testbed.errors import DataError
 from testbed.randomness import SampleKeys
 from testbed.training.batches import images_tensor
+from testbed.worker.classifier import load_classifier
 
 load_definitions()
 MODELS = [(name, space) for name in registry.model_names() for space in registry.label_spaces(name)]

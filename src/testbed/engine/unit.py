@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from testbed.data.imagebank import Bank
 from testbed.definitions import Sources
-from testbed.records import IntArray, Norm, Shard
+from testbed.engine.arithmetic import Arithmetic
+from testbed.records import IntArray, Norm, Shard, ShardRange
+
+# Where a worker's time goes: reading and decoding samples, loading or fitting models, perturbing, the forward passes,
+# and encoding logits. What is left of its life is idle.
+STAGES = ("read", "load", "perturb", "forward", "encode")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +35,7 @@ class Task:
         num_classes: classes of the data set, the width that logits must have.
         epsilon: noise level where the separation decides it.
         fit_epsilons: the same, by norm, for the noise that models are fitted with.
+        perturbs_on: 'device', or 'cpu' where its perturbation is cheaper there; None leaves it to the worker.
     """
 
     setting: str
@@ -41,6 +48,7 @@ class Task:
     epsilon: float | None = None
     fit_indices: NDArray[np.int64] | None = None
     fit_epsilons: Mapping[Norm, float] = field(default_factory=dict)
+    perturbs_on: Literal["device", "cpu"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +77,7 @@ class ModelFacts:
 
     num_outputs: int | None
     weights_sha256: str | None
+    num_bytes: int | None = None  # of its parameters and buffers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,15 +91,48 @@ class UnitFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class UnitResult:
-    """A worker's answer: per model a shard or a failure, and facts about models it used for the first time."""
+    """A worker's answer: per model a shard or a failure, and facts about models it used for the first time.
+
+    `seconds` tells where the unit's time went, by stage: see `STAGES`.
+    """
 
     outcomes: Mapping[str, Shard | UnitFailure]
     facts: Mapping[str, ModelFacts]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def shards_of(self, unit: Unit) -> list[tuple[str, Shard]]:
+        """The pieces that a unit asked for, by model."""
+        where = ShardRange(draw=unit.draw, start=unit.start, stop=unit.stop)
+        outcomes = ((name, self.outcomes.get(name)) for name in unit.models)
+        return [(name, found) for name, found in outcomes if isinstance(found, Shard) and found.where == where]
+
+    def left_out(self, unit: Unit) -> list[str]:
+        """The models of a unit that have neither that piece nor a failure here."""
+        answered = {name for name, _ in self.shards_of(unit)}
+        failed = {name for name, outcome in self.outcomes.items() if isinstance(outcome, UnitFailure)}
+        return [name for name in unit.models if name not in answered | failed]
+
+
+@dataclass(frozen=True)
+class SignOfLife:
+    """A worker is still at its unit: it has loaded a model, or run one on a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerConfig:
-    """All a worker needs to know before its first unit."""
+    """All a worker needs to know before its first unit.
+
+    Args:
+        name: of the worker.
+        device: 'cpu' or 'cuda:N', N counted among the visible devices.
+        threads: CPU threads for tensor operations.
+        sources: definitions beside the built-in ones.
+        data_root: where data sets are looked for.
+        tasks: of the plan; units name them by position.
+        arithmetic: how networks compute.
+        sharing: workers that share the device, this one included.
+        perturbs_on: 'device', or 'cpu', for tasks that leave it to the worker.
+    """
 
     name: str
     device: str  # 'cpu' or 'cuda:N'
@@ -98,3 +140,6 @@ class WorkerConfig:
     sources: Sources
     data_root: Path | None
     tasks: tuple[Task, ...]
+    arithmetic: Arithmetic = field(default_factory=Arithmetic)
+    sharing: int = 1
+    perturbs_on: Literal["device", "cpu"] = "device"

@@ -176,7 +176,7 @@ def _fit(
 def _with_normalization(model: Model, *, num_classes: int) -> nn.Sequential:
     from torch import nn
 
-    from testbed.engine.classifier import Normalize
+    from testbed.worker.classifier import Normalize
 
     normalize = Normalize(model.normalization) if model.normalization else nn.Identity()
     return nn.Sequential(normalize, build_architecture(model.arch or "", num_classes=num_classes))

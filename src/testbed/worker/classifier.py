@@ -11,10 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from models.model_base import Model, StandardNormalization
+from testbed.engine.arithmetic import Arithmetic
 from testbed.errors import ShapeError
 from testbed.randomness import seeded_globals, stream_key
 from testbed.records import Samples
 from testbed.signatures import argument_names
+from testbed.worker.apply_arithmetic import adapted, autocast, laid_out, padded
 
 
 class Normalize(nn.Module):
@@ -41,40 +43,65 @@ class Classifier(nn.Module):
     Attributes:
         takes_class_sublist: `classify` picks the classes itself, so its logits must not be cut again.
         attacks_itself: `classify` takes `adversarial_attack` and perturbs the images itself.
+        num_bytes: memory of its parameters and buffers.
     """
 
-    def __init__(self, model: Model, network: Any, *, device: str) -> None:
+    def __init__(self, model: Model, network: Any, *, device: str, arithmetic: Arithmetic) -> None:
         super().__init__()
-        self.network = network  # an nn.Module becomes a sub-module, anything else a plain attribute
+        self.arithmetic = arithmetic
+        self._device_type = torch.device(device).type
+        self.network = adapted(network, arithmetic)  # an nn.Module becomes a sub-module, else a plain attribute
         self.normalize = Normalize(model.normalization) if model.normalization else nn.Identity()
         self.classify = model.classify
         arguments = argument_names(model.classify) if model.classify else ()
         self.takes_class_sublist = "class_sublist" in arguments
         self.attacks_itself = "adversarial_attack" in arguments
         self.to(device).eval().requires_grad_(False)
+        self.num_bytes = sum(tensor.nbytes for tensors in (self.parameters(), self.buffers()) for tensor in tensors)
 
     def forward(
         self,
         images: Tensor,
         class_sublist: Sequence[int] | None = None,
         adversarial_attack: Mapping[str, Any] | None = None,
+        pads_to: int | None = None,
     ) -> Tensor:
-        """Logits [n, classes] of images [n, C, H, W] in [0, 1].
+        """Logits [n, classes] float32 of images [n, C, H, W] in [0, 1].
+
+        `pads_to` is the number of images that a compiled network was compiled for.
 
         Raises: ShapeError: the model answered with anything but one row of numbers per image.
         """
-        normalized = self.normalize(images)
-        if self.classify is None:
-            logits = self.network(normalized)
-        else:
-            extras: dict[str, Any] = {"class_sublist": class_sublist} if self.takes_class_sublist else {}
-            if self.attacks_itself:
-                extras["adversarial_attack"] = adversarial_attack
-            logits = self.classify(images=normalized, model=self.network, **extras)
-        return _checked(logits, num_images=len(images))
+        normalized = laid_out(padded(self.normalize(images), pads_to), self.arithmetic)
+        with autocast(self.arithmetic, self._device_type):
+            if self.classify is None:
+                logits = self.network(normalized)
+            else:
+                extras: dict[str, Any] = {"class_sublist": class_sublist} if self.takes_class_sublist else {}
+                if self.attacks_itself:
+                    extras["adversarial_attack"] = adversarial_attack
+                logits = self.classify(images=normalized, model=self.network, **extras)
+        return _checked(logits, num_images=len(normalized))[: len(images)].float()
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether its network runs compiled, for one number of images."""
+        return self.arithmetic.is_compiled and isinstance(self.network, nn.Module)
+
+    @property
+    def may_change_images(self) -> bool:
+        """Whether the network gets the very images that it is given: normalized ones are a copy."""
+        return isinstance(self.normalize, nn.Identity)
 
 
-def load_classifier(model: Model, *, device: str, fit_seed: int, fit_samples: Samples | None) -> Classifier:
+def load_classifier(
+    model: Model,
+    *,
+    device: str,
+    fit_seed: int,
+    fit_samples: Samples | None,
+    arithmetic: Arithmetic = Arithmetic(),  # noqa: B008 (frozen)
+) -> Classifier:
     """The classifier behind a definition, on its device, in evaluation mode.
 
     Loading runs with all global generators seeded from `fit_seed`, so that weights that are drawn at random are the
@@ -84,7 +111,7 @@ def load_classifier(model: Model, *, device: str, fit_seed: int, fit_samples: Sa
     given = {"seed": fit_seed, "dataset": fit_samples, "weights": model.weights_file()}
     with seeded_globals(stream_key(fit_seed, purpose="train", dataset=model.label_space, stream="load")):
         network = model.classifier_loader(**{name: given[name] for name in arguments if name in given})
-    return Classifier(model, network, device=device)
+    return Classifier(model, network, device=device, arithmetic=arithmetic)
 
 
 def weights_sha256(classifier: Classifier) -> str | None:
@@ -94,7 +121,7 @@ def weights_sha256(classifier: Classifier) -> str | None:
     for name, value in state.items():
         array = value.detach().cpu().contiguous()
         digest.update(f"{name}:{array.dtype}:{tuple(array.shape)};".encode())
-        digest.update(array.flatten().view(torch.uint8).numpy().tobytes())
+        digest.update(array.flatten().view(torch.uint8).numpy())
     return digest.hexdigest() if state else None
 
 

@@ -1,0 +1,98 @@
+"""What a model answered to a unit, made a shard: in the final encoding, with predictions and ranks. Imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eval_settings.eval_setting_base import EvalSetting
+from models.model_base import Model
+from registry import ANY_LABEL_SPACE
+from testbed.codec import checksum
+from testbed.engine.unit import ModelFacts, Task, Unit, UnitFailure
+from testbed.errors import DefinitionError
+from testbed.logit_policy import keep
+from testbed.metrics.accuracy import predictions, target_ranks
+from testbed.records import Shard, ShardRange
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The logits of a model over a unit. It does not hold the model's network.
+
+    Args:
+        model: the definition.
+        takes_class_sublist: the model itself picks the setting's classes.
+        weights_sha256: of the network.
+        num_bytes: of its parameters and buffers.
+        logits: batch by batch; they are there once the device has done all that was queued.
+        largest_batch: that was run at once.
+    """
+
+    model: Model
+    takes_class_sublist: bool
+    weights_sha256: str | None
+    num_bytes: int
+    logits: tuple[Tensor, ...]
+    largest_batch: int
+
+    def facts(self, setting: EvalSetting) -> ModelFacts:
+        """What is known of the model now.
+
+        The width of logits says nothing about a model that cuts them to a setting's classes, or is fitted on any data.
+        """
+        is_cut = setting.class_sublist is not None and self.takes_class_sublist
+        says_nothing = is_cut or self.model.label_space == ANY_LABEL_SPACE
+        return ModelFacts(
+            num_outputs=None if says_nothing else int(self.logits[0].shape[1]),
+            weights_sha256=self.weights_sha256,
+            num_bytes=self.num_bytes,
+        )
+
+    def shard(
+        self, task: Task, setting: EvalSetting, unit: Unit, *, seconds: float, worker: str
+    ) -> Shard | UnitFailure:
+        """The piece of an evaluation that the unit is; a failure where the model has other classes than the data."""
+        logits = np.concatenate([piece.numpy() for piece in self.logits])
+        try:
+            in_setting = _columns(logits, setting, task, is_cut=self.takes_class_sublist)
+        except DefinitionError as error:
+            return UnitFailure(reason=str(error), is_request_error=True)
+        targets = task.targets[unit.start : unit.stop]
+        kept = keep(unit.store_logits, logits, in_setting=in_setting, targets=targets)
+        return Shard(
+            where=ShardRange(draw=unit.draw, start=unit.start, stop=unit.stop),
+            predictions=predictions(in_setting),
+            target_ranks=target_ranks(in_setting, targets),
+            payload=kept.payload,
+            codec=kept.codec,
+            num_outputs=kept.num_outputs,
+            sha256=checksum(kept.payload),
+            num_nonfinite=int((~np.isfinite(logits).all(axis=1)).sum()),
+            batch_size=self.largest_batch,
+            seconds=seconds,
+            worker=worker,
+        )
+
+
+def _columns(logits: NDArray[np.float32], setting: EvalSetting, task: Task, *, is_cut: bool) -> Any:
+    """The logits of the setting's classes. Raises: DefinitionError: the model has other classes than the data set."""
+    width, sublist = logits.shape[1], setting.class_sublist
+    if sublist is not None and not is_cut:
+        if max(sublist) >= width:
+            raise DefinitionError(
+                f"The model has {width} outputs but '{task.setting}' looks at class {max(sublist)}. "
+                "Use a model of the setting's label space."
+            )
+        return logits[:, list(sublist)]
+    expected = task.num_classes if sublist is None else len(sublist)
+    if width != expected:
+        raise DefinitionError(
+            f"The model has {width} outputs but '{task.setting}' has {expected} classes. "
+            "Use a model of the setting's label space, or give the setting a class_sublist."
+        )
+    return logits
