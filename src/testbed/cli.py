@@ -13,15 +13,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from testbed.errors import TestbedError
+from testbed.interruption import Terminated
 from testbed.offline import NO_DOWNLOAD_VARIABLE, forbid_downloads
 
 EXIT_SOME_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
-
-
-class Terminated(KeyboardInterrupt):
-    """A batch system asks the program to end (SIGTERM): the same as Ctrl-C, with its own exit code."""
 
 
 _LAST_OPTION = "testbed.last_option"
@@ -96,6 +93,18 @@ def _forbid_downloads(context: click.Context, parameter: click.Parameter, is_giv
         forbid_downloads()
 
 
+class _BatchSize(click.IntRange):
+    """A number of images, or the word `auto`."""
+
+    name = "batch size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
+BATCH_SIZE = _BatchSize(min=1)
+
+
 def _is_number(arg: str) -> bool:
     """Whether an argument that starts with a dash is a number, and no option."""
     return arg[1:2].isdigit() or arg[1:2] == "."
@@ -123,9 +132,14 @@ def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         say("Interrupted. What was stored stays; the same command goes on from there.")
-        cause = error.__cause__ or error  # click puts an Abort in the place of an interruption
-        return EXIT_TERMINATED if isinstance(cause, Terminated) else EXIT_INTERRUPTED
+        return interrupted_code(error)
     return result if isinstance(result, int) else 0
+
+
+def interrupted_code(error: BaseException) -> int:
+    """The exit code of a program that was interrupted by Ctrl-C or by SIGTERM."""
+    cause = error.__cause__ or error  # click puts an Abort in the place of an interruption
+    return EXIT_TERMINATED if isinstance(cause, Terminated) else EXIT_INTERRUPTED
 
 
 def _complete_variable() -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 import pytest
 
-from testbed.cli import ManyCommand, Terminated, run
+from testbed.cli import ManyCommand, run
 from testbed.errors import DataError, StoreError
+from testbed.interruption import Terminated
 
 
 @click.command(cls=ManyCommand)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
-from typing import Protocol
+from dataclasses import asdict, replace
+from typing import Any, Protocol
 
 from testbed.engine.engine import Engine, Event, WorkerLost
+from testbed.engine.ledger import Entry, Ledger
 from testbed.engine.preflight import Ready
+from testbed.engine.queue import MAX_ATTEMPTS, UnitQueue
 from testbed.engine.schedule import Pending, make_units
-from testbed.engine.unit import ModelFacts, Unit, UnitFailure, UnitResult
-from testbed.errors import DefinitionError, StoreError, TestbedError
+from testbed.engine.unit import ModelFacts, SignOfLife, Unit, UnitFailure, UnitResult
+from testbed.engine.watch import MAX_STARTS, Watch
+from testbed.errors import DataError, DefinitionError, StoreError, TestbedError
+from testbed.eventlog import record
 from testbed.records import Shard
 from testbed.store.store import Store
 
-MAX_ATTEMPTS = 3
 PROBE_SAMPLES = 2
 WAIT_SECONDS = 1.0
-LOOK_AHEAD = 256  # units
+WAIT_FOR_DATA_SECONDS = 0.1
+UNIT_TIMEOUT = 1800.0  # seconds
+
+Answers = list[tuple[Unit, UnitResult]]
 
 
 class Progress(Protocol):
@@ -31,6 +35,22 @@ class Progress(Protocol):
     def say(self, line: str) -> None:
         """A line for the user, beside the bar."""
 
+    def tick(self) -> None:
+        """Time has passed: called again and again, also while nothing advances."""
+
+    def busy(self, worker_name: str, stage_seconds: Mapping[str, float]) -> None:
+        """Where the time of a worker's latest unit went, by stage."""
+
+
+def always(unit: Unit) -> bool:
+    """Whether the data of a unit are there, where all data are."""
+    return True
+
+
+def never() -> bool:
+    """Whether the user wants an end, where nobody can ask for one."""
+    return False
+
 
 class Driver:
     """Runs pending evaluations on an engine and stores every result as it arrives.
@@ -40,6 +60,9 @@ class Driver:
         engine: not started yet.
         evaluation_ids: of the store, by position in `pending`.
         on_complete: called with a pending evaluation whose last shard has just been stored.
+        is_ready: whether the data of a unit are there; a DataError fails all evaluations on the unit's data.
+        unit_timeout: seconds without a sign of life after which a worker is replaced.
+        is_interrupted: whether to begin nothing more, and to return when workers have finished what they are at.
     """
 
     def __init__(
@@ -51,153 +74,207 @@ class Driver:
         *,
         progress: Progress,
         on_complete: Callable[[Ready, int], None],
+        is_ready: Callable[[Unit], bool] = always,
+        unit_timeout: float = UNIT_TIMEOUT,
+        is_interrupted: Callable[[], bool] = never,
     ) -> None:
         self._store, self._engine, self._progress, self._on_complete = store, engine, progress, on_complete
-        self._pending = list(pending)
-        self._ids = {self._key(item.ready): id_ for item, id_ in zip(pending, evaluation_ids, strict=True)}
-        self._ready = {self._key(item.ready): item.ready for item in pending}
-        self._missing = {self._key(item.ready): set(item.missing) for item in pending}
-        self._todo: deque[Unit] = deque()
-        self._in_hand: dict[str, Unit] = {}
-        self._attempts: Counter[Unit] = Counter()
-        self._loaded_by: dict[tuple[str, int], set[str]] = {}  # (model, fit seed) -> workers
-        self._idle: list[str] = []
-        self.failed: dict[int, str] = {}
+        self._is_ready, self._is_interrupted = is_ready, is_interrupted
+        self._ledger = Ledger(pending, evaluation_ids)
+        self._queue = UnitQueue(engine.depth)
+        self._watch = Watch(unit_timeout)
+        self._workers: list[str] = []
+        self._num_bytes: dict[str, int] = {}  # of models that were probed, by fingerprint
 
-    @staticmethod
-    def _key(ready: Ready) -> tuple[str, int, int, int, int]:
-        pairing = ready.pairing
-        return (pairing.model.name, ready.task, pairing.fit_seed, pairing.noise_seed, pairing.batch_size)
-
-    @staticmethod
-    def _unit_key(unit: Unit, model: str) -> tuple[str, int, int, int, int]:
-        return (model, unit.task, unit.fit_seed, unit.noise_seed, unit.batch_size)
+    @property
+    def failed(self) -> dict[int, str]:
+        """Why evaluations have failed, by their ids."""
+        return self._ledger.failed
 
     def run(self, probes: Iterable[Ready]) -> None:
-        """Probes models that are new, then evaluates everything that is pending.
+        """Probes models that are new, then evaluates everything that is pending, unless it is interrupted.
 
-        Raises: DefinitionError: a probed model cannot answer its setting; nothing has been stored then.
+        Raises:
+            DefinitionError: a probed model cannot answer its setting; nothing has been stored then.
+            TestbedError: no worker can be started.
         """
-        self._idle = self._engine.start()
-        self._run_units([probe(ready) for ready in probes], self._take_probe)
-        self._run_units(make_units(self._pending), self._take_result)
-        left = {key for key, missing in self._missing.items() if missing} - {
-            key for key, id_ in self._ids.items() if id_ in self.failed
-        }
-        if left:
+        for worker in self._engine.start():
+            self._add(worker)
+        self._run_units([probe(ready) for ready in probes], self._take_probes)
+        for _ in range(MAX_ATTEMPTS):
+            left = self._ledger.left()
+            if not left or self._is_interrupted():
+                return
+            self._run_units(make_units(left, num_bytes=self._num_bytes), self._take_results)
+        if (left := self._ledger.left()) and not self._is_interrupted():
             raise TestbedError(
                 f"{len(left)} evaluation(s) have pieces that no worker returned. Run the same command again."
             )
 
-    def _run_units(self, units: Iterable[Unit], take: Callable[[Unit, UnitResult], None]) -> None:
-        self._todo.extend(units)
-        while self._todo or self._in_hand:
+    def _add(self, worker: str, *, in_place_of: str | None = None) -> None:
+        self._workers.append(worker)
+        self._queue.add_worker(worker)
+        self._watch.add(worker, in_place_of=in_place_of)
+
+    def _run_units(self, units: Iterable[Unit], take: Callable[[Answers], None]) -> None:
+        self._queue.extend(units)
+        while not self._queue.is_done:
             self._feed()
-            for event in self._engine.wait(WAIT_SECONDS):
-                self._handle(event, take)
+            answers = self._handle(self._engine.wait(self._patience()))
+            if answers:
+                take(answers)
+            self._give_up_silent()
+            if self._is_interrupted():
+                self._queue.drain()
             self._store.heartbeat()
+            self._progress.tick()
+
+    def _patience(self) -> float:
+        """How long to wait for workers: not long where one of them waits for data."""
+        has_idle = any(self._queue.num_in_hand(worker) == 0 for worker in self._workers)
+        return WAIT_FOR_DATA_SECONDS if has_idle and self._queue.has_todo else WAIT_SECONDS
 
     def _feed(self) -> None:
-        """Gives every idle worker a unit, while there are units: also after one was put back."""
-        while self._idle and self._todo:
-            unit = self._next_unit(self._idle[0])
-            models = tuple(name for name in unit.models if not self._has_failed(unit, name))
+        """Gives workers units, while there are units: first one to each, then a second one to each."""
+        for place in range(self._engine.depth):
+            for worker in self._workers:
+                if self._queue.num_in_hand(worker) == place and (unit := self._next_unit(worker)) is not None:
+                    if place == 0:
+                        self._watch.begins(worker)
+                    self._queue.give(worker, unit)
+                    self._engine.submit(worker, unit)
+
+    def _next_unit(self, worker: str) -> Unit | None:
+        """The next unit for a worker, without models that have failed on the setting meanwhile."""
+        while (unit := self._queue.next_for(worker, self._can_go)) is not None:
+            models = tuple(name for name in unit.models if not self._ledger.entry(unit, name).reason)
+            if models == unit.models:
+                return unit
             if models:
-                worker = self._idle.pop(0)
-                self._in_hand[worker] = replace(unit, models=models)
-                self._engine.submit(worker, self._in_hand[worker])
+                return replace(unit, models=models)
+        return None
 
-    def _next_unit(self, worker: str) -> Unit:
-        """Of the units that come soon, the first whose models the worker has loaded or nobody has; else the very first.
+    def _can_go(self, unit: Unit) -> bool:
+        """Whether a unit need not wait for its data. Those that will never come fail what is evaluated on them."""
+        try:
+            return self._is_ready(unit)
+        except DataError as error:
+            for entry in self._ledger.of_task(unit.task):
+                self._fail(entry, UnitFailure(reason=str(error)))
+            return True
 
-        A model that is fitted in a run can take longer to load than to be asked.
-        """
-        soon = enumerate(islice(self._todo, LOOK_AHEAD))
-        position = next((at for at, unit in soon if self._is_at_home(unit, worker)), 0)
-        unit = self._todo[position]
-        del self._todo[position]
-        for name in unit.models:
-            self._loaded_by.setdefault((name, unit.fit_seed), set()).add(worker)
-        return unit
+    def _handle(self, events: Sequence[Event]) -> Answers:
+        """What workers have answered; those that are lost are replaced. What comes late or twice changes nothing."""
+        answers: Answers = []
+        for event in events:
+            if event.worker not in self._workers:
+                continue
+            if isinstance(event.outcome, WorkerLost):
+                self._replace(event.worker, event.outcome)
+                continue
+            self._watch.heard(event.worker)
+            if not isinstance(event.outcome, SignOfLife) and self._queue.answered(event.worker, event.unit):
+                answers.append((event.unit, event.outcome))  # type: ignore[arg-type]
+                self._progress.busy(event.worker, event.outcome.seconds)
+                record("unit", worker=event.worker, unit=_facts(event.unit), seconds=dict(event.outcome.seconds))
+        return answers
 
-    def _is_at_home(self, unit: Unit, worker: str) -> bool:
-        owners = (self._loaded_by.get((name, unit.fit_seed)) for name in unit.models)
-        return all(not known or worker in known for known in owners)
+    def _give_up_silent(self) -> None:
+        self._watch.turn()
+        for worker in self._watch.newly_silent(w for w in self._workers if self._queue.num_in_hand(w)):
+            self._engine.kill(worker)
 
-    def _handle(self, event: Event, take: Callable[[Unit, UnitResult], None]) -> None:
-        unit = self._in_hand.pop(event.worker)
-        if isinstance(event.outcome, WorkerLost):
-            self._idle.append(self._engine.respawn(event.worker))
-            self._put_back(unit, event.outcome)
+    def _replace(self, worker: str, lost: WorkerLost) -> None:
+        """Starts a fresh worker, and puts back what the lost one had in hand."""
+        reason = self._watch.verdict(worker) or lost.reason
+        self._workers.remove(worker)
+        suspect = self._queue.lose(worker, is_at_work=self._watch.is_up(worker))
+        self._progress.say(f"lost: {reason}")
+        record("lost", worker=worker, reason=reason, unit=_facts(suspect))
+        if self._is_interrupted():
+            return
+        if suspect is not None:
+            self._retry(suspect, suspect.models, reason)
+        if self._watch.may_start_again(worker):
+            self._add(self._engine.respawn(worker), in_place_of=worker)
+        elif self._workers:
+            self._progress.say(f"{worker} is given up after {MAX_STARTS} starts; the other workers go on.")
         else:
-            self._idle.append(event.worker)
-            take(unit, event.outcome)
+            raise TestbedError(f"No worker could be started, the last one {MAX_STARTS} times: {reason}.")
 
-    def _put_back(self, unit: Unit, lost: WorkerLost) -> None:
-        """Re-queues a lost unit, model by model, so that one that kills its worker takes no other with it."""
-        for name in unit.models:
-            single = replace(unit, models=(name,))
-            self._attempts[single] = max(self._attempts[single], self._attempts[unit]) + 1
-            if self._attempts[single] < MAX_ATTEMPTS:
-                self._todo.appendleft(single)
-            else:
-                reason = f"{lost.reason}, {MAX_ATTEMPTS} times at samples {unit.start} to {unit.stop}"
-                self._fail(unit, name, UnitFailure(reason=reason))
+    def _retry(self, unit: Unit, models: Iterable[str], reason: str) -> None:
+        for name in models:
+            if not self._queue.retry(unit, name):
+                where = f"{MAX_ATTEMPTS} times at samples {unit.start} to {unit.stop}"
+                self._fail(self._ledger.entry(unit, name), UnitFailure(reason=f"{reason}, {where}"))
 
-    def _take_probe(self, unit: Unit, result: UnitResult) -> None:
-        for name, outcome in result.outcomes.items():
-            if isinstance(outcome, UnitFailure) and outcome.is_request_error:
-                self._fail(unit, name, outcome)
-                raise DefinitionError(f"Model '{name}': {outcome.reason}")
-        self._record_facts(unit, result.facts)
+    def _take_probes(self, answers: Answers) -> None:
+        for unit, result in answers:
+            for name, outcome in result.outcomes.items():
+                if isinstance(outcome, UnitFailure) and outcome.is_request_error:
+                    self._fail(self._ledger.entry(unit, name), outcome)
+                    raise DefinitionError(f"Model '{name}': {outcome.reason}")
+            self._record_facts(unit, result.facts)
 
-    def _take_result(self, unit: Unit, result: UnitResult) -> None:
-        shards = {name: outcome for name, outcome in result.outcomes.items() if isinstance(outcome, Shard)}
-        self._store.put_shards([(self._ids[self._unit_key(unit, name)], shard) for name, shard in shards.items()])
-        self._record_facts(unit, result.facts)
-        for name, outcome in result.outcomes.items():
-            if isinstance(outcome, UnitFailure):
-                self._fail(unit, name, outcome)
-            elif not self._has_failed(unit, name):
-                self._progress.advance(unit.stop - unit.start)
-                self._tick_off(unit, name, outcome)
+    def _take_results(self, answers: Answers) -> None:
+        """Stores all that came at once in one transaction; then come the evaluations that are complete by it."""
+        self._store.put_shards(
+            (self._ledger.entry(unit, name).id, shard)
+            for unit, result in answers
+            for name, shard in result.shards_of(unit)
+        )
+        for unit, result in answers:
+            self._record_facts(unit, result.facts)
+            for name, shard in result.shards_of(unit):
+                self._tick_off(self._ledger.entry(unit, name), shard)
+            for name in unit.models:
+                if isinstance(outcome := result.outcomes.get(name), UnitFailure):
+                    self._fail(self._ledger.entry(unit, name), outcome)
+            self._retry(unit, result.left_out(unit), "no worker returned it")
 
-    def _tick_off(self, unit: Unit, name: str, shard: Shard) -> None:
-        key = self._unit_key(unit, name)
-        was_missing = shard.where in self._missing[key]
-        self._missing[key].discard(shard.where)
-        if was_missing and not self._missing[key]:
-            try:
-                self._on_complete(self._ready[key], self._ids[key])
-            except StoreError:
-                raise
-            except Exception as error:  # its logits are stored; the other evaluations go on
-                self._fail(unit, name, UnitFailure(reason=f"its metrics failed: {type(error).__name__}: {error}"))
+    def _tick_off(self, entry: Entry, shard: Shard) -> None:
+        if entry.reason or shard.where not in entry.missing:
+            return
+        entry.missing.remove(shard.where)
+        self._progress.advance(shard.where.stop - shard.where.start)
+        if entry.missing:
+            return
+        try:
+            self._on_complete(entry.ready, entry.id)
+            entry.is_complete = True
+        except StoreError:
+            raise
+        except Exception as error:  # its logits are stored; the other evaluations go on
+            self._fail(entry, UnitFailure(reason=f"its metrics failed: {type(error).__name__}: {error}"))
 
     def _record_facts(self, unit: Unit, facts: Mapping[str, ModelFacts]) -> None:
         for name, fact in facts.items():
-            ready = self._ready[self._unit_key(unit, name)]
+            entry = self._ledger.entry(unit, name)
+            fingerprint = entry.ready.model_version.fingerprint
+            if fact.num_bytes is not None:
+                self._num_bytes[fingerprint] = fact.num_bytes
             try:
                 self._store.set_model_facts(
-                    ready.model_version.fingerprint,
-                    weights_sha256=fact.weights_sha256,
-                    num_outputs=fact.num_outputs,
+                    fingerprint, weights_sha256=fact.weights_sha256, num_outputs=fact.num_outputs
                 )
             except TestbedError as error:
-                self._fail(unit, name, UnitFailure(reason=str(error)))
+                self._fail(entry, UnitFailure(reason=str(error)))
 
-    def _has_failed(self, unit: Unit, name: str) -> bool:
-        return self._ids[self._unit_key(unit, name)] in self.failed
-
-    def _fail(self, unit: Unit, name: str, failure: UnitFailure) -> None:
-        key = self._unit_key(unit, name)
-        ready, id_ = self._ready[key], self._ids[key]
-        if id_ in self.failed:
+    def _fail(self, entry: Entry, failure: UnitFailure) -> None:
+        if entry.reason or entry.is_complete:
             return
-        self.failed[id_] = failure.reason
-        self._store.fail_evaluation(id_, failure.reason)
-        self._progress.advance(sum(where.stop - where.start for where in self._missing[key]))
-        self._progress.say(f"failed: {name} on {ready.setting.name}: {failure.reason}")
+        entry.reason = failure.reason
+        self._store.fail_evaluation(entry.id, failure.reason)
+        self._progress.advance(entry.num_missing)
+        ready = entry.ready
+        names = {"model": ready.pairing.model.name, "setting": ready.setting.name}
+        record("failed", evaluation=entry.id, **names, reason=failure.reason, traceback=failure.traceback)
+        self._progress.say(f"failed: {names['model']} on {names['setting']}: {failure.reason}")
+
+
+def _facts(unit: Unit | None) -> dict[str, Any] | None:
+    """A unit for the log."""
+    return None if unit is None else asdict(unit)
 
 
 def probe(ready: Ready, num_samples: int = PROBE_SAMPLES) -> Unit:

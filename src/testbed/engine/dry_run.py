@@ -6,9 +6,9 @@ from time import perf_counter
 
 from testbed.cli import say
 from testbed.engine.driver import probe
-from testbed.engine.evaluate import worker_configs
 from testbed.engine.inline import InlineEngine
-from testbed.engine.planned import Place, Planned
+from testbed.engine.place import Place
+from testbed.engine.planned import Planned
 from testbed.engine.preflight import Ready, identity
 from testbed.engine.unit import UnitFailure
 from testbed.errors import DefinitionError
@@ -29,7 +29,7 @@ def plan_text(planned: Planned, place: Place) -> str:
         lines.append(f"{ready.pairing.model.name}  {ready.setting.name}  {state}")
     seconds = _estimated_seconds(planned, place)
     size = f"{planned.num_missing_bytes / 1e6:.1f} MB to store{_policies(planned)}"
-    workers = f"{len(place.devices.names)} worker(s) on {place.devices.names[0].partition(':')[0]}"
+    workers = f"{len(place.devices.names)} worker(s) on {', '.join(dict.fromkeys(place.devices.described))}"
     return "\n".join(
         [
             *lines,
@@ -47,7 +47,7 @@ def _policies(planned: Planned) -> str:
 
 def _estimated_seconds(planned: Planned, place: Place) -> float:
     """Time for what is missing, from one batch per model on the first device; start-up not included."""
-    engine = InlineEngine(worker_configs(planned.preparation, place))
+    engine = InlineEngine(place.worker_configs(planned.preparation.tasks))
     worker = engine.start()[0] if planned.pending else ""
     seconds_per_sample: dict[str, float] = {}
     total = 0.0

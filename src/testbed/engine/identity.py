@@ -11,6 +11,7 @@ from typing import Any
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import registry
+from testbed.engine.arithmetic import Arithmetic
 from testbed.fingerprint import file_sha256, model_fingerprint, setting_fingerprint
 from testbed.records import IntArray, ModelVersion, SettingVersion
 from testbed.run_split import RunSplit
@@ -83,10 +84,37 @@ def setting_version(
     )
 
 
-def numerics(*, device: str, batch_size: int, threads: int) -> dict[str, Any]:
-    """What a logit may depend on in its last bits; results of different numerics are different evaluations."""
+_DTYPES: Mapping[str | None, str] = {"bf16": "bfloat16", "fp16": "float16"}  # of autocast
+
+
+def numerics(*, device: str, batch_size: int, threads: int, arithmetic: Arithmetic) -> dict[str, Any]:
+    """What a logit may depend on in its last bits; results of different numerics are different evaluations.
+
+    A fact that earlier versions did not know of is named only where it departs from what they did.
+
+    Args:
+        device: 'cpu' or 'cuda:N', of which the kind counts.
+        batch_size: images per forward pass.
+        threads: CPU threads per worker.
+        arithmetic: how networks compute.
+    """
     kind = "cpu" if device == "cpu" else "cuda"
-    return {"dtype": "float32", "tf32": False, "device": kind, "batch_size": batch_size, "threads": threads}
+    return {
+        "dtype": _DTYPES.get(arithmetic.precision, "float32"),
+        "tf32": _tf32(kind, arithmetic),
+        "device": kind,
+        "batch_size": batch_size,
+        "threads": threads,
+        **({"channels_last": True} if arithmetic.channels_last else {}),
+        **({"compiled": True} if arithmetic.is_compiled else {}),
+    }
+
+
+def _tf32(kind: str, arithmetic: Arithmetic) -> bool | str:
+    """Where float32 is computed as TF32: PyTorch's own default is convolutions alone."""
+    if kind == "cpu" or arithmetic.precision not in (None, "tf32"):
+        return False
+    return True if arithmetic.precision == "tf32" else "convolutions"
 
 
 def cut_facts(setting: EvalSetting, model: Model) -> dict[str, bool]:

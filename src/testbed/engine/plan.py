@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
@@ -21,7 +22,7 @@ class Request:
         models, eval_settings: names and globs.
         seeds: of runs; each sets the seed of the noise and of models that are fitted in the run.
         draws: independent draws of the noise per sample; None takes each setting's own.
-        batch_size: images per forward pass; None takes each model's own.
+        batch_size: images per forward pass; 'auto' finds the largest that is safe, None takes each model's own.
         limit: evaluate only the first samples of a seeded order.
         store_logits: how much of the logits is stored; None takes each setting's own policy.
     """
@@ -30,7 +31,7 @@ class Request:
     eval_settings: Sequence[str]
     seeds: Sequence[int] = (0,)
     draws: int | None = None
-    batch_size: int | None = None
+    batch_size: int | Literal["auto"] | None = None
     limit: int | None = None
     store_logits: str | None = None
 
@@ -100,13 +101,15 @@ def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *,
         fit_seed=seed if is_another_fit else 0,
         noise_seed=seed if is_random else 0,
         num_draws=wanted if is_random or perturb is None else 1,
-        batch_size=_batch_size(setting, model, request.batch_size),
+        batch_size=batch_size_of(setting, model, request.batch_size),
         clean=clean,
         store_logits=request.store_logits or setting.store_logits,
     )
 
 
-def _batch_size(setting: EvalSetting, model: Model, asked: int | None) -> int:
+def batch_size_of(setting: EvalSetting, model: Model, asked: int | Literal["auto"] | None) -> int:
+    """Images per forward pass; fewer for attacks, which need more memory. 'auto' is the model's own to begin with."""
+    asked = None if asked == "auto" else asked
     if setting.adversarial_attack is not None:
         return model.adversarial_batch_size or max(1, (asked or model.eval_batch_size) // 8)
     return asked or model.eval_batch_size

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from testbed.cli import say
-from testbed.definitions import Sources
+from testbed.data.filling import BankFiller
 from testbed.engine.data import Data
-from testbed.engine.devices import Devices, available_cores
+from testbed.engine.devices import available_cores
+from testbed.engine.measuring import with_measured_batches, with_places
+from testbed.engine.place import Place
 from testbed.engine.plan import Request, make_plan
 from testbed.engine.preflight import Preparation, Ready, prepare
 from testbed.engine.schedule import Pending
 from testbed.errors import DefinitionError
 from testbed.records import ShardRange
 from testbed.store.store import Store
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where and with what evaluations are run.
-
-    Args:
-        devices: one worker each.
-        threads: CPU threads per worker; results can depend on it, so it is fixed by the plan.
-        sources: definitions beside the built-in ones.
-        data_root: where data sets are looked for.
-        cache_root: where decoded images are kept.
-    """
-
-    devices: Devices
-    threads: int
-    sources: Sources
-    data_root: Path | None
-    cache_root: Path
+from testbed.store.views import EvaluationState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +27,21 @@ class Planned:
     """A plan against what is stored: every evaluation, and the pieces that are missing.
 
     `store_logits` is the policy that was asked for, which pieces that keep less do not satisfy; None where none was.
+    `filler` fills the banks that are not whole, and knows which samples can be read.
     """
 
     preparation: Preparation
     pending: tuple[Pending, ...]
+    filler: BankFiller
     store_logits: str | None = None
+
+    def reserve_banks(self) -> None:
+        """Takes the disk space of what has to be decoded for what is pending.
+
+        Raises: DataError: the disk is too small.
+        """
+        tasks = dict.fromkeys(item.ready.task for item in self.pending)
+        self.filler.reserve(self.preparation.tasks[task].bank for task in tasks)
 
     @property
     def num_samples(self) -> int:
@@ -86,15 +80,25 @@ def plan_evaluations(
         warn=say,
         is_kept=not is_dry_run,
         is_quiet=is_quiet,
+        uses_bank=place.uses_bank,
+        bank_limit=place.bank_limit,
     )
     device = place.devices.names[0]
-    prepared = prepare(make_plan(request), data, device=device, threads=place.threads)
+    prepared = prepare(make_plan(request), data, device=device, threads=place.threads, arithmetic=place.arithmetic)
+    if request.batch_size == "auto":
+        prepared = with_measured_batches(prepared, place)
+    prepared = with_places(prepared, place)
     wanted = tuple(ready for ready in prepared.evaluations if not _has_complete_parent(store, ready))
     preparation = replace(prepared, evaluations=wanted)
-    pending = (Pending(ready, _missing(store, ready, request.store_logits)) for ready in preparation.distinct)
+    states = store.find_evaluations(ready.key for ready in preparation.distinct)
+    pending = (
+        Pending(ready, _missing(state, ready, request.store_logits))
+        for ready, state in zip(preparation.distinct, states, strict=True)
+    )
     planned = Planned(
         preparation=preparation,
         pending=tuple(item for item in pending if item.missing),
+        filler=data.filler,
         store_logits=request.store_logits,
     )
     _check_outputs(planned, store)
@@ -103,8 +107,9 @@ def plan_evaluations(
 
 def _check_outputs(planned: Planned, store: Store) -> None:
     """Raises a DefinitionError for a model that was loaded before and has another number of outputs than is needed."""
+    facts_of = cache(store.model_facts)
     for item in planned.pending:
-        ready, facts = item.ready, store.model_facts(item.ready.model_version.fingerprint)
+        ready, facts = item.ready, facts_of(item.ready.model_version.fingerprint)
         num_classes = len(ready.dataset_version.class_names)
         num_outputs = facts.num_outputs if facts and ready.setting.class_sublist is None else None
         if num_outputs not in (None, num_classes):
@@ -114,9 +119,8 @@ def _check_outputs(planned: Planned, store: Store) -> None:
             )
 
 
-def _missing(store: Store, ready: Ready, store_logits: str | None) -> tuple[ShardRange, ...]:
+def _missing(state: EvaluationState | None, ready: Ready, store_logits: str | None) -> tuple[ShardRange, ...]:
     """The pieces of an evaluation that are not stored or keep less than is asked for, on the grid of those that are."""
-    state = store.find_evaluation(ready.key)
     if state is None:
         return tuple(ready.shards)
     if store_logits is not None and (codecs := state.codecs_below(store_logits)):
@@ -135,10 +139,10 @@ def _has_complete_parent(store: Store, ready: Ready) -> bool:
         label_space=model.label_space,
         setting=parent,
         fit_seed=ready.key.fit_seed,
-        numerics=ready.key.numerics,
         status="complete",
         is_stale=False,
     )
-    if found:
+    is_found = any(dict(one.numerics) == dict(ready.key.numerics) for one in found)
+    if is_found:
         say(f"Notice: '{parent}' is complete for {model.name} and stands for {ready.setting.name}, which is not run.")
-    return bool(found)
+    return is_found

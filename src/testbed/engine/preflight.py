@@ -16,6 +16,7 @@ from eval_settings.eval_setting_base import EvalSetting
 from registry import ANY_LABEL_SPACE, registry
 from testbed.class_subset import targets_in_subset
 from testbed.data.imagebank import Bank
+from testbed.engine.arithmetic import Arithmetic
 from testbed.engine.data import Data, limited
 from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
 from testbed.engine.plan import Pairing, label_space, run_split
@@ -84,7 +85,9 @@ def identity(ready: Ready) -> tuple[str, str, int, int]:
     return key.model_fingerprint, key.setting_fingerprint, key.fit_seed, key.noise_seed
 
 
-def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: int) -> Preparation:
+def prepare(
+    pairings: Sequence[Pairing], data: Data, *, device: str, threads: int, arithmetic: Arithmetic
+) -> Preparation:
     """Loads, checks, decodes and measures all that the plan needs of its data.
 
     Raises: DataError: weights or a data set are missing, or data are damaged or of another size than declared.
@@ -106,7 +109,7 @@ def prepare(pairings: Sequence[Pairing], data: Data, *, device: str, threads: in
         fit_epsilons = data.fit_epsilons(pairing.setting, pairing.model)
         task = tasks.get(key) or _task(pairing, found, data)
         tasks[key] = replace(task, fit_epsilons={**task.fit_epsilons, **fit_epsilons})
-        numbers = numerics(device=device, batch_size=pairing.batch_size, threads=threads)
+        numbers = numerics(device=device, batch_size=pairing.batch_size, threads=threads, arithmetic=arithmetic)
         numbers |= data.fit_facts(pairing.setting, pairing.model) | cut_facts(pairing.setting, pairing.model)
         evaluations.append(_ready(pairing, found, position, numbers))
     return Preparation(tasks=tuple(tasks.values()), evaluations=tuple(evaluations))

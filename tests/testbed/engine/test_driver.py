@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.fake_engine import FakeEngine
 
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
-from testbed import codec
-from testbed.engine.driver import Driver
-from testbed.engine.engine import Event, WorkerLost
+from testbed.engine.driver import Driver, always
+from testbed.engine.engine import Event
 from testbed.engine.plan import Pairing
 from testbed.engine.preflight import Ready
+from testbed.engine.queue import UnitQueue
 from testbed.engine.schedule import Pending, make_units
-from testbed.engine.unit import ModelFacts, Unit, UnitFailure, UnitResult
-from testbed.errors import DefinitionError
-from testbed.records import DatasetVersion, EvaluationKey, ModelVersion, SettingVersion, Shard, ShardRange
+from testbed.engine.unit import Unit, UnitFailure
+from testbed.errors import DataError, DefinitionError, TestbedError
+from testbed.records import DatasetVersion, EvaluationKey, ModelVersion, SettingVersion
 from testbed.store.store import Store
 
 NUM_SAMPLES, SHARD, DRAWS = 10, 4, 3
@@ -51,65 +53,12 @@ def ready(model: str, task: int = 0) -> Ready:
     )  # fmt: skip
 
 
-def shard(unit: Unit, model: str) -> Shard:
-    """Logits that depend on the place alone, as a sound worker's do."""
-    count = unit.stop - unit.start
-    logits = np.full((count, 2), [unit.draw, unit.start], np.float32) + len(model)
-    payload = codec.encode(logits)
-    return Shard(
-        where=ShardRange(draw=unit.draw, start=unit.start, stop=unit.stop), predictions=np.zeros(count, np.int32),
-        target_ranks=np.zeros(count, np.int32), payload=payload, codec="f32", num_outputs=2,
-        sha256=codec.checksum(payload), num_nonfinite=0, batch_size=SHARD, seconds=0.0, worker="fake",
-    )  # fmt: skip
-
-
-class FakeEngine:
-    """Answers units by a script: `loses(unit, attempt)` says whether the worker dies on it; order is shuffled."""
-
-    def __init__(self, loses: Callable[[Unit, int], bool] = lambda unit, attempt: False, *, seed: int = 0) -> None:
-        self.loses, self.random = loses, random.Random(seed)
-        self.in_hand: dict[str, Unit] = {}
-        self.attempts: dict[Unit, int] = {}
-        self.submitted: list[Unit] = []
-        self.generation = 0
-        self.failures: dict[str, UnitFailure] = {}
-        self.num_outputs = 2
-
-    def start(self) -> list[str]:
-        return ["a", "b", "c"]
-
-    def submit(self, worker: str, unit: Unit) -> None:
-        assert worker not in self.in_hand, "a worker was given a second unit"
-        self.in_hand[worker] = unit
-        self.submitted.append(unit)
-
-    def wait(self, timeout: float) -> list[Event]:
-        if self.random.random() < 0.3:
-            return []  # nothing yet
-        chosen = self.random.sample(sorted(self.in_hand), k=self.random.randint(1, len(self.in_hand)))
-        return [Event(worker, self._outcome(self.in_hand.pop(worker))) for worker in chosen]
-
-    def _outcome(self, unit: Unit) -> UnitResult | WorkerLost:
-        self.attempts[unit] = self.attempts.get(unit, 0) + 1
-        if self.loses(unit, self.attempts[unit]):
-            return WorkerLost("worker was ended by signal SIGKILL, probably out of memory")
-        outcomes = {name: self.failures.get(name) or shard(unit, name) for name in unit.models}
-        facts = {name: ModelFacts(num_outputs=self.num_outputs, weights_sha256=None) for name in unit.models}
-        return UnitResult(outcomes=outcomes, facts=facts)
-
-    def respawn(self, worker: str) -> str:
-        self.generation += 1
-        return f"{worker}{self.generation}"
-
-    def stop(self) -> None:
-        pass
-
-
 class Silent:
     """Progress that remembers."""
 
     def __init__(self) -> None:
-        self.samples, self.lines = 0, list[str]()
+        self.samples, self.lines, self.ticks = 0, list[str](), 0
+        self.seconds: dict[str, float] = {}
 
     def advance(self, num_samples: int) -> None:
         self.samples += num_samples
@@ -117,11 +66,17 @@ class Silent:
     def say(self, line: str) -> None:
         self.lines.append(line)
 
+    def tick(self) -> None:
+        self.ticks += 1
+
+    def busy(self, worker_name: str, stage_seconds: Mapping[str, float]) -> None:
+        self.seconds[worker_name] = self.seconds.get(worker_name, 0.0) + stage_seconds["forward"]
+
 
 class Run:
     """A driver over a fresh store."""
 
-    def __init__(self, folder: Path, engine: FakeEngine, *items: Ready) -> None:
+    def __init__(self, folder: Path, engine: FakeEngine, *items: Ready, **options: Any) -> None:
         self.store, self.engine, self.items, self.progress = Store.open(folder / "s.sqlite"), engine, items, Silent()
         for item in items:
             self.store.put_model(item.model_version)
@@ -138,8 +93,8 @@ class Run:
         self.completed: list[int] = []
         pending = [Pending(item, tuple(state.missing())) for item, state in zip(items, states, strict=True)]
         self.driver = Driver(
-            self.store, engine, pending, self.ids, progress=self.progress, on_complete=self._complete
-        )  # fmt: skip
+            self.store, engine, pending, self.ids, progress=self.progress, on_complete=self._complete, **options
+        )
 
     def _complete(self, item: Ready, evaluation_id: int) -> None:
         self.completed.append(evaluation_id)
@@ -160,7 +115,11 @@ def two() -> tuple[Ready, Ready]:
 @pytest.mark.parametrize("seed", range(10))
 def test_everything_is_stored_once_whatever_the_engine_loses(tmp_path: Path, two: Any, seed: int) -> None:
     chance = random.Random(seed)
-    engine = FakeEngine(lambda unit, attempt: attempt == 1 and chance.random() < 0.4, seed=seed)
+    engine = FakeEngine(
+        lambda unit, attempt: attempt == 1 and chance.random() < 0.3,
+        delays=0.3, repeats=0.3, shuffles=True, dies_idle=0.1, seed=seed,
+        omits=lambda unit, attempt: attempt == 1 and chance.random() < 0.1,
+    )  # fmt: skip
     run = Run(tmp_path, engine, *two)
     run.go()
     assert engine.generation > 0, "nothing was lost"
@@ -184,33 +143,23 @@ def test_models_stay_loaded_over_all_that_is_asked_of_them() -> None:
     assert [(unit.task, len(unit.models)) for unit in units] == [(0, 8), (1, 8), (0, 2), (1, 2)]
 
 
-class SteadyEngine(FakeEngine):
-    """Three workers in step, which remembers who was asked to load what."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loads: set[tuple[str, str]] = set()
-
-    def submit(self, worker: str, unit: Unit) -> None:
-        super().submit(worker, unit)
-        self.loads.update((worker, name) for name in unit.models)
-
-    def wait(self, timeout: float) -> list[Event]:
-        return [Event(worker, self._outcome(self.in_hand.pop(worker))) for worker in sorted(self.in_hand)]
+def loads(engine: FakeEngine) -> set[tuple[str, str]]:
+    """Which worker was asked for which model."""
+    return {(worker, name) for worker, unit in engine.submitted for name in unit.models}
 
 
 def test_a_model_stays_with_the_worker_that_has_loaded_it(tmp_path: Path) -> None:
-    engine = SteadyEngine()
+    engine = FakeEngine()
     run = Run(tmp_path, engine, ready("first", 0), ready("second", 1), ready("third", 2))
     run.go()
-    assert engine.loads == {("a", "first"), ("b", "second"), ("c", "third")}
+    assert loads(engine) == {("a", "first"), ("b", "second"), ("c", "third")}
     assert len(run.completed) == 3
 
 
 def test_workers_without_models_of_their_own_help_the_others(tmp_path: Path) -> None:
-    engine = SteadyEngine()
+    engine = FakeEngine()
     Run(tmp_path, engine, ready("only")).go()
-    assert engine.loads == {("a", "only"), ("b", "only"), ("c", "only")}
+    assert loads(engine) == {("a", "only"), ("b", "only"), ("c", "only")}
 
 
 def test_what_is_stored_is_not_asked_for_again(two: Any) -> None:
@@ -228,7 +177,7 @@ def test_a_unit_that_kills_its_worker_is_tried_three_times_and_takes_no_other_mo
     assert run.status(1) == "complete"
     reason = run.driver.failed[run.ids[0]]
     assert "SIGKILL, probably out of memory, 3 times at samples 4 to 8" in reason
-    tries = [unit for unit in run.engine.submitted if "one" in unit.models and unit.start == 4 and unit.draw == 0]
+    tries = [unit for unit in run.engine.units if "one" in unit.models and unit.start == 4 and unit.draw == 0]
     assert len(tries) == 3
 
 
@@ -239,7 +188,7 @@ def test_a_model_that_fails_is_not_given_more_units(tmp_path: Path, two: Any) ->
     run.go()
     assert (run.status(0), run.status(1)) == ("failed", "complete")
     assert run.store.evaluation_by_id(run.ids[0]).reason == "ValueError: no"
-    assert sum("one" in unit.models for unit in engine.submitted) <= 3 + 1
+    assert sum("one" in unit.models for unit in engine.units) <= 3 * engine.depth
     assert run.progress.samples == 2 * DRAWS * NUM_SAMPLES
     assert run.progress.lines == ["failed: one on setting0: ValueError: no"]
 
@@ -248,7 +197,7 @@ def test_a_probe_is_looked_at_and_not_stored(tmp_path: Path, two: Any) -> None:
     engine = FakeEngine()
     run = Run(tmp_path, engine, *two)
     run.go(probes=two)
-    assert [unit.stop - unit.start for unit in engine.submitted[:2]] == [2, 2]
+    assert [unit.stop - unit.start for unit in engine.units[:2]] == [2, 2]
     assert run.store.model_facts("model one").num_outputs == 2  # type: ignore[union-attr]
     assert (run.status(0), run.status(1)) == ("complete", "complete")
 
@@ -277,9 +226,184 @@ def test_metrics_that_fail_cost_their_own_evaluation_only(tmp_path: Path, two: A
     assert "its metrics failed: ZeroDivisionError" in run.driver.failed[run.ids[0]]
 
 
-def test_a_result_that_comes_twice_changes_nothing(tmp_path: Path, two: Any) -> None:
-    run = Run(tmp_path, FakeEngine(), two[0])
+def test_an_answer_that_comes_twice_or_to_nobodys_question_changes_nothing(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(repeats=1.0), *two)
+    stray = replace(make_units([Pending(two[0], tuple(two[0].shards))])[0], draw=1)
+    run.engine.news.append(Event("a", run.engine._answer(stray), stray))
+    run.engine.news.append(Event("nobody", run.engine._answer(stray), stray))
     run.go()
-    unit = make_units([Pending(two[0], tuple(two[0].shards))])[0]
-    run.driver._take_result(unit, UnitResult(outcomes={"one": shard(unit, "one")}, facts={}))
-    assert run.completed == [run.ids[0]]
+    assert sorted(run.completed) == sorted(run.ids)
+    assert run.progress.samples == 2 * DRAWS * NUM_SAMPLES
+    assert sum(run.progress.seconds.values()) == len(run.engine.units)
+
+
+def test_a_worker_has_two_units_in_hand_as_long_as_there_are_enough(tmp_path: Path, two: Any) -> None:
+    engine = FakeEngine(names=("a",))
+    hands = []
+    wait = engine.wait
+    engine.wait = lambda timeout: hands.append(len(engine.hands["a"])) or wait(timeout)  # type: ignore[method-assign]
+    Run(tmp_path, engine, *two).go()
+    assert hands == [2] * 8 + [1]
+
+
+def test_the_last_unit_goes_to_whoever_is_free_first(two: Any) -> None:
+    first, second, third = make_units([Pending(two[0], tuple(two[0].shards))])[:3]
+    queue = UnitQueue(depth=2)
+    queue.extend([first, second, third])
+    for worker, unit in (("a", first), ("b", second)):
+        queue.add_worker(worker)
+        assert queue.next_for(worker, always) == unit
+        queue.give(worker, unit)
+    assert queue.next_for("a", always) is None
+    assert queue.answered("b", second)
+    assert queue.next_for("b", always) == third
+
+
+def test_only_the_oldest_unit_of_a_lost_worker_is_suspected(tmp_path: Path, two: Any) -> None:
+    """It is tried again alone: the one that had waited behind it counts no attempt."""
+    engine = FakeEngine(lambda unit, attempt: unit.draw == 0 and unit.start == 0, names=("a",))
+    run = Run(tmp_path, engine, two[0])
+    run.go()
+    assert run.status(0) == "failed"
+    assert "3 times at samples 0 to 4" in run.driver.failed[run.ids[0]]
+    behind = [engine.units.index(unit) for unit in engine.units if (unit.draw, unit.start) == (0, 4)]
+    assert len(behind) == 1, "it came a second time only after the other had been tried alone, and its model had failed"
+    assert [unit.start for unit in engine.units] == [0, 4, 0, 0]
+
+
+def test_a_worker_that_is_lost_while_it_has_nothing_to_do_costs_no_attempt(tmp_path: Path, two: Any) -> None:
+    engine = FakeEngine(dies_idle=1.0)
+    run = Run(tmp_path, engine, *two, is_ready=lambda unit: engine.generation >= 30)
+    run.go()
+    assert engine.generation == 30
+    assert run.driver.failed == {}
+    assert len(engine.units) == DRAWS * 3
+
+
+def test_a_worker_that_never_comes_to_life_is_given_up_and_the_others_go_on(tmp_path: Path, two: Any) -> None:
+    engine = FakeEngine(dies_at_start=("b",))
+    run = Run(tmp_path, engine, *two)
+    run.go()
+    assert run.driver.failed == {}
+    assert sorted(run.completed) == sorted(run.ids)
+    lines = run.progress.lines
+    assert lines.count("lost: worker b could not start: no driver") == 1
+    assert [line for line in lines if "given up" in line] == ["b2 is given up after 3 starts; the other workers go on."]
+
+
+def test_where_no_worker_comes_to_life_the_run_ends_with_the_reason(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(dies_at_start=("a", "b", "c")), *two)
+    with pytest.raises(TestbedError, match=r"No worker could be started, the last one 3 times: worker .* no driver"):
+        run.go()
+    assert (run.status(0), run.status(1)) == ("pending", "pending")
+
+
+def test_a_worker_without_a_sign_of_life_is_replaced_three_times(tmp_path: Path, two: Any) -> None:
+    engine = FakeEngine(hangs=lambda unit, attempt: "one" in unit.models and unit.start == 4)
+    run = Run(tmp_path, engine, *two, unit_timeout=1e-9)
+    run.go()
+    assert (run.status(0), run.status(1)) == ("failed", "complete")
+    assert "gave no sign of life for 1e-09 s, 3 times at samples 4 to 8" in run.driver.failed[run.ids[0]]
+    assert len(engine.killed) >= 3
+
+
+def test_an_answer_that_is_never_given_is_asked_for_again(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(forgets=0.1, seed=2), *two, unit_timeout=1e-9)
+    run.go()
+    assert run.engine.killed
+    assert sorted(run.completed) == sorted(run.ids)
+
+
+def test_a_model_that_no_answer_speaks_of_is_asked_again_and_fails_in_the_end(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(omits=lambda unit, attempt: unit.start == 0 and unit.draw == 1), two[0])
+    run.go()
+    assert run.status(0) == "failed"
+    assert run.driver.failed[run.ids[0]] == "no worker returned it, 3 times at samples 0 to 4"
+
+
+def test_a_unit_waits_for_its_data_and_others_go_first(tmp_path: Path) -> None:
+    engine = FakeEngine()
+
+    def is_ready(unit: Unit) -> bool:
+        return unit.task == 1 or sum(asked.task == 1 for asked in engine.units) == 9
+
+    run = Run(tmp_path, engine, ready("one", 0), ready("two", 1), is_ready=is_ready)
+    run.go()
+    assert run.driver.failed == {}
+    assert [unit.task for unit in engine.units] == [1] * 9 + [0] * 9
+
+
+def test_data_that_will_never_come_fail_what_is_evaluated_on_them(tmp_path: Path) -> None:
+    def is_ready(unit: Unit) -> bool:
+        if unit.task == 0 and unit.start == 8:
+            raise DataError("photo 9.jpg (index 9) cannot be decoded")
+        return True
+
+    run = Run(tmp_path, FakeEngine(), ready("one", 0), ready("another", 0), ready("two", 1), is_ready=is_ready)
+    run.go()
+    assert [run.status(position) for position in range(3)] == ["failed", "failed", "complete"]
+    assert set(run.driver.failed.values()) == {"photo 9.jpg (index 9) cannot be decoded"}
+    assert run.progress.samples == 3 * DRAWS * NUM_SAMPLES
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_interrupted_driver_stores_what_workers_are_at_and_begins_nothing(
+    tmp_path: Path, two: Any, depth: int
+) -> None:
+    engine = FakeEngine(depth=depth, delays=1.0)
+
+    def is_interrupted() -> bool:
+        engine.delays = 0.0 if engine.submitted else 1.0
+        return bool(engine.submitted)
+
+    run = Run(tmp_path, engine, two[0], is_interrupted=is_interrupted)
+    run.go()
+    assert len(engine.submitted) == 3 * depth, "a worker was given something after the interruption"
+    assert run.progress.samples == 4 + 4 + 2, "what workers were at is stored, and not what waited behind it"
+    assert run.store.evaluation_by_id(run.ids[0]).status == "running"
+    assert run.driver.failed == {}
+
+
+def test_what_came_at_once_is_stored_in_one_transaction(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(), *two)
+    sizes = []
+    put = run.store.put_shards
+
+    def noting(shards: Any) -> None:
+        kept = list(shards)
+        sizes.append(len(kept))
+        put(kept)
+
+    run.store.put_shards = noting  # type: ignore[method-assign]
+    run.go()
+    assert sizes == [6, 6, 6]
+
+
+def test_models_with_other_preprocessing_are_no_neighbours() -> None:
+    """Those with the same share decoded and perturbed images, wherever they stand in the plan."""
+    items = [prepared(f"m{n}", task=n % 2, transform=f"{n % 2}") for n in range(10)]
+    units = make_units([Pending(item, tuple(item.shards[:1])) for item in items])
+    assert [unit.models for unit in units] == [("m0", "m2", "m4", "m6", "m8"), ("m1", "m3", "m5", "m7", "m9")]
+
+
+def test_models_that_do_not_fit_into_memory_together_are_no_neighbours() -> None:
+    items = [prepared(f"m{n}") for n in range(4)]
+    sizes = {"model m0": 3 << 30, "model m1": 2 << 30, "model m2": 1 << 30, "model m3": 9 << 30}
+    units = make_units([Pending(item, tuple(item.shards[:1])) for item in items], num_bytes=sizes)
+    assert [unit.models for unit in units] == [("m0",), ("m1", "m2"), ("m3",)]
+
+
+def test_the_weights_file_tells_the_size_of_a_model(tmp_path: Path) -> None:
+    large = tmp_path / "large.pt"
+    with open(large, "wb") as stream:
+        stream.truncate(3 << 30)
+    items = [prepared(f"m{n}", weights=large) for n in range(2)]
+    units = make_units([Pending(item, tuple(item.shards[:1])) for item in items])
+    assert [unit.models for unit in units] == [("m0",), ("m1",)]
+
+
+def prepared(name: str, task: int = 0, *, transform: str = "", weights: Path | None = None) -> Ready:
+    item = ready(name, task)
+    model = item.pairing.model if weights is None else replace(item.pairing.model, weights=weights)
+    version = replace(item.model_version, spec={"transform": transform})
+    return replace(item, pairing=replace(item.pairing, model=model), model_version=version)

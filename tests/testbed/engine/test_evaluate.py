@@ -9,8 +9,9 @@ import pytest
 from testbed.definitions import Sources, load_definitions
 from testbed.engine.devices import choose_devices
 from testbed.engine.evaluate import run_evaluations
+from testbed.engine.place import Place
 from testbed.engine.plan import Request
-from testbed.engine.planned import Place, plan_evaluations
+from testbed.engine.planned import plan_evaluations
 from testbed.progress import PlanProgress
 from testbed.store.store import Store
 
