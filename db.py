@@ -46,6 +46,7 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--separation", metavar="DATASET", help="Find, store and print a data set's minimal class separation.")
 @click.option("--mscr", is_flag=True, help="What noise costs stored models, and whether that is more than chance.")
 @click.option("--corruption-report", is_flag=True, help="What common corruptions cost stored models, in one table.")
+@click.option("--precision-report", is_flag=True, help="How many predictions change with the precision, against fp32.")
 @click.option("--compare", nargs=2, metavar="MODEL MODEL", help="How two stored models differ on the same samples.")
 @click.option("--claim", metavar="TEXT", help="Supported, refuted or undecided: 'loss(digits-mscr-linf) <= 1%'.")
 @click.option("--list-models-registry", is_flag=True, help="Names of the models that can be evaluated.")
@@ -72,14 +73,15 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--dry-run", is_flag=True, help="Of --merge: report what would be done, and write nothing.")
 @click.option(
     "--models", multiple=True, metavar="NAME...",
-    help="Of --mscr, --corruption-report, --claim: names or globs. [default: all]",
+    help="Of --mscr, --corruption-report, --precision-report, --claim: names or globs. [default: all]",
 )  # fmt: skip
 @click.option(
-    "--eval-settings", multiple=True, metavar="NAME...", help="Of --compare: settings, by name or glob. [default: all]"
-)
+    "--eval-settings", multiple=True, metavar="NAME...",
+    help="Of --precision-report, --compare: settings, by name or glob. [default: all]",
+)  # fmt: skip
 @click.option(
     "--dataset", "datasets", multiple=True, metavar="NAME...",
-    help="Of --mscr, --corruption-report, --compare: data sets. [default: all]",
+    help="Of --mscr, --corruption-report, --precision-report, --compare: data sets. [default: all]",
 )  # fmt: skip
 @click.option("--baseline", metavar="MODEL", help="Of --corruption-report: what mCE is by; or alexnet-published.")
 @click.option("--on-disk", is_flag=True, help="Of --corruption-report: published files. [default: made in memory]")
@@ -91,7 +93,7 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--epsilon", type=float, help="Of --mscr: a noise level. [default: half the minimal class separation]")
 @click.option(
     "--confidence", type=float, default=0.95,
-    help="Of --mscr, --corruption-report, --compare, --claim. [default: 0.95]",
+    help="Of --mscr, --corruption-report, --precision-report, --compare, --claim. [default: 0.95]",
 )  # fmt: skip
 @click.option(
     "--one-sided", is_flag=True,

@@ -11,7 +11,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import ManyCommand, complete_names, no_download_option, run
+from testbed.cli import BATCH_SIZE, ManyCommand, complete_names, no_download_option, run
 
 
 @click.command(cls=ManyCommand, context_settings={"show_default": True})
@@ -25,12 +25,40 @@ from testbed.cli import ManyCommand, complete_names, no_download_option, run
 )  # fmt: skip
 @click.option("--gpus", multiple=True, type=int, metavar="ID...", help="CUDA devices; all if left out, else the CPU.")
 @click.option("--workers", type=click.IntRange(min=0), help="CPU worker processes; 0 works in this process.")
+@click.option(
+    "--workers-per-gpu", type=click.IntRange(min=1), default=1, metavar="N", help="Worker processes that share a GPU."
+)
 @click.option("--threads", type=click.IntRange(min=1), default=1, help="CPU threads per worker.")
 @click.option("--seeds", multiple=True, type=click.IntRange(min=0), default=(0,), metavar="N...", help="Seeds of runs.")
 @click.option(
     "--draws", type=click.IntRange(min=1), help="Draws of the noise per image; each setting's own if left out."
 )
-@click.option("--batch-size", type=click.IntRange(min=1), help="Images per pass; each model's own if left out.")
+@click.option(
+    "--batch-size", type=BATCH_SIZE, metavar="N|auto",
+    help="Images per pass; auto: the largest that is safe. Each model's own if left out.",
+)  # fmt: skip
+@click.option(
+    "--precision", type=click.Choice(["fp32", "tf32", "bf16", "fp16"]),
+    help="How networks compute; PyTorch's own default if left out.",
+)  # fmt: skip
+@click.option("--channels-last", is_flag=True, help="Keep images and weights in the NHWC layout.")
+@click.option("--compile", "is_compiled", is_flag=True, help="Run networks through torch.compile.")
+@click.option(
+    "--perturb-on", type=click.Choice(["auto", "device", "cpu"]), default="auto",
+    help="Where noise and corruptions are computed; auto: where it is cheaper.",
+)  # fmt: skip
+@click.option(
+    "--bank", type=click.Choice(["on", "off"]), default="on",
+    help="Keep decoded images on disk; off: decode them whenever they are needed.",
+)  # fmt: skip
+@click.option(
+    "--bank-limit", type=click.FloatRange(min=0, min_open=True), envvar="TESTBED_BANK_LIMIT", metavar="GB",
+    help="What decoded images may take on disk: the oldest go first. [default: all but a tenth of the disk]",
+)  # fmt: skip
+@click.option(
+    "--unit-timeout", type=click.FloatRange(min=0, min_open=True), default=1800.0, metavar="SECONDS",
+    help="A worker without a sign of life for so long is replaced.",
+)  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples of a seeded order.")
 @click.option(
     "--store-logits",
@@ -47,6 +75,7 @@ from testbed.cli import ManyCommand, complete_names, no_download_option, run
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the plan; evaluate nothing.")
 @click.option("--wait", is_flag=True, help="Wait while another program writes to the database; else that is an error.")
+@click.option("--profile", "is_profiled", is_flag=True, help="Print where the time of every device went.")
 @click.option("--quiet", is_flag=True, help="No progress bar, and no line per finished evaluation.")
 @click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")
 @click.option(

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 # What an evaluation is, in any store.
 KEY = ["model_fingerprint", "setting_fingerprint", "numerics_fingerprint", "fit_seed", "noise_seed"]
 # What an evaluation shares with the clean one that it is compared with.
-_SHARED = ["model_fingerprint", "numerics_fingerprint", "fit_seed"]
+_SHARED = ["model_fingerprint", "fit_seed"]
+# What it has of its own.
+_OF_CLEAN = ["clean_setting_fingerprint", "clean_numerics_fingerprint"]
 _COLUMNS = ["model", "label_space", "dataset", "eval_setting", "epsilon", "accuracy", "n", "num_draws", *KEY]
 
 
@@ -30,7 +32,7 @@ def run_table(long: pd.DataFrame, shift_family: str) -> pd.DataFrame:
     current = long[(long["status"] == "complete") & ~long["is_stale"].fillna(True)]
     accuracies = current[current["metric"] == "top1"].rename(columns={"value": "accuracy"})
     noisy = accuracies[(accuracies["shift_family"] == shift_family) & accuracies["epsilon"].notna()]
-    compared = current.loc[current["metric"] == "mscr", [*KEY, "clean_setting_fingerprint"]]
+    compared = current.loc[current["metric"] == "mscr", [*KEY, *_OF_CLEAN]]
     pairs = _with_clean(noisy[_COLUMNS].merge(compared, on=KEY), accuracies[_COLUMNS])
     clean = pairs[[f"clean_{name}" for name in _COLUMNS]].set_axis(_COLUMNS, axis=1).drop_duplicates(KEY)
     clean = clean.assign(epsilon=0.0, **{f"clean_{name}": clean[name] for name in ("accuracy", *KEY)})
@@ -41,8 +43,8 @@ def run_table(long: pd.DataFrame, shift_family: str) -> pd.DataFrame:
 def _with_clean(noisy: pd.DataFrame, accuracies: pd.DataFrame) -> pd.DataFrame:
     """Each noisy evaluation with the clean one of its run; what draws nothing at random has one for all runs."""
     clean = accuracies.add_prefix("clean_")
-    here = [*_SHARED, "clean_setting_fingerprint"]
-    pairs = noisy.merge(clean, left_on=here, right_on=[*(f"clean_{name}" for name in _SHARED), here[-1]])
+    here, there = [*_SHARED, *_OF_CLEAN], [*(f"clean_{name}" for name in _SHARED), *_OF_CLEAN]
+    pairs = noisy.merge(clean, left_on=here, right_on=there)
     is_its = (pairs["clean_noise_seed"] == 0) | (pairs["clean_noise_seed"] == pairs["noise_seed"])
     return pairs[is_its].sort_values([*KEY, "clean_noise_seed"]).drop_duplicates(KEY, keep="last")
 

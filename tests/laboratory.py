@@ -38,8 +38,8 @@ class Lab:
     def url(self) -> str:
         return self.store.url
 
-    def put(self, model: str, setting: str, right: ArrayLike, **seeds: int) -> Evaluation:
-        """An evaluation that is right on [draws, n] samples, with its metrics; `fit_seed`, `noise_seed`, `threads`."""
+    def put(self, model: str, setting: str, right: ArrayLike, **seeds: Any) -> Evaluation:
+        """An evaluation that is right on [draws, n] samples, with its metrics; `fit_seed`, `noise_seed`, numerics."""
         correct = np.atleast_2d(np.asarray(right, bool))
         seeds = {"fit_seed": 0, "noise_seed": 0, "threads": 1} | seeds
         evaluation_id = self._start(model, setting, correct, seeds)
@@ -49,15 +49,15 @@ class Lab:
         return self.store.evaluation_by_id(evaluation_id)
 
     def pair(
-        self, model: str, clean: ArrayLike, shifted: ArrayLike, *, setting: str = "toy-mscr-linf", **seeds: int
+        self, model: str, clean: ArrayLike, shifted: ArrayLike, *, setting: str = "toy-mscr-linf", **seeds: Any
     ) -> tuple[Evaluation, Evaluation]:
         """A shifted evaluation, compared with its clean one: (shifted, clean)."""
-        parent = self.put(model, "toy", clean, fit_seed=seeds.get("fit_seed", 0))
+        parent = self.put(model, "toy", clean, **{**seeds, "noise_seed": 0})
         found = self.put(model, setting, shifted, **seeds)
         store_comparison(self.store, found, parent)
         return self.store.evaluation_by_id(found.id), parent
 
-    def _start(self, model: str, setting: str, correct: np.ndarray, seeds: dict[str, int]) -> int:
+    def _start(self, model: str, setting: str, correct: np.ndarray, seeds: dict[str, Any]) -> int:
         content: dict[str, Any] = {"name": model, "label_space": "two", "spec": {}}
         model_version = ModelVersion(fingerprint=fingerprint(content), **content)
         ids = tuple(f"test/{index}" for index in range(self.num_samples))
@@ -79,9 +79,10 @@ class Lab:
         self.store.put_model(model_version)
         self.store.put_dataset(dataset)
         self.store.put_setting(version)
+        numerics = {name: value for name, value in seeds.items() if not name.endswith("_seed")}
         key = EvaluationKey(model_fingerprint=model_version.fingerprint, setting_fingerprint=version.fingerprint,
                             fit_seed=seeds["fit_seed"], noise_seed=seeds["noise_seed"],
-                            numerics={"threads": seeds["threads"]})  # fmt: skip
+                            numerics=numerics)  # fmt: skip
         run_id = self.store.start_run({})
         draws, n = correct.shape
         return self.store.put_evaluation(key, num_draws=draws, num_samples=n, shard_size=n, run_id=run_id).id

@@ -29,7 +29,7 @@ def corruption_sentences(results: Sequence[Result]) -> list[str]:
     for result in results:
         if is_corrupted(result) and result.comparisons and (clean := result.runs[0].clean):
             shift = result.evaluation.shift
-            key = (result.evaluation.model, clean.dataset, shift.family if shift else "")
+            key = (result.name, clean.dataset, shift.family if shift else "")
             grouped.setdefault(key, {})[cell_of(result.evaluation)] = result
     return [_sentence(*key, cells) for key, cells in grouped.items()]
 

@@ -39,7 +39,7 @@ def _row(result: Result) -> tuple[str, ...]:
     draws += "" if distinct == 1 else f" x {distinct}"
     cells = [interval_cell(result.accuracies["top1"]) if result.accuracies else evaluation.status]
     cells += [interval_cell(result.comparisons[name]) if name in result.comparisons else "" for name in COMPARISONS]
-    return (evaluation.model, evaluation.setting + seeds, f"{evaluation.n}{draws}", *cells)
+    return (result.name, evaluation.setting + seeds, f"{evaluation.n}{draws}", *cells)
 
 
 def interval_cell(value: MetricValue, side: Side = "both") -> str:
@@ -103,9 +103,9 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     source = f", half of {separation_words(separation)}" if separation else " (a level of the user's choice)"
     noise = f"under {_noise_words(shift)} on {evaluation.n} samples of {evaluation.dataset}{source}"
     if loss.value is None:
-        return f"{evaluation.model}: what is lost {noise} is undefined, because {loss.reason}."
+        return f"{result.name}: what is lost {noise} is undefined, because {loss.reason}."
     return (
-        f"{evaluation.model} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
+        f"{result.name} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
         f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {_draws_words(result)}), "
         f"{noise}{_worst_class(result)}{_shared(result)}; not tested: other norms and levels, corruptions, attacks, "
         "other data."

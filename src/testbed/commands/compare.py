@@ -38,6 +38,7 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
     from testbed.results.pairs import SIDES
     from testbed.results.runs import has_shared_draws
 
+    ways = dict.fromkeys(row.arithmetic for row in rows)
     table = [["setting", "metric", "n", *models, "difference", "differ on", "p", "p (Holm)", "test"]]
     for row in rows:
         evaluation, found = row.evaluation, row.contrast
@@ -45,7 +46,8 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
         values = ("undefined" if value is None else f"{value:.2f}" for value in found.values)
         difference = interval_cell(found.difference, precision.side(SIDES[found.difference.name]))
         size = f"{evaluation.n} x {evaluation.num_draws}{runs}"
-        table.append([evaluation.setting, NAMES[found.difference.name], size, *values, difference,
+        setting = f"{evaluation.setting} ({row.arithmetic})" if len(ways) > 1 else evaluation.setting
+        table.append([setting, NAMES[found.difference.name], size, *values, difference,
                       str(found.num_differing), _p(found.p_value), _p(row.holm), found.test])  # fmt: skip
     side = f" ({models[0]} is better)" if precision.is_one_sided else ""
     notes = [
@@ -55,6 +57,7 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
     ]
     shared = dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws([pair[0] for pair in row.runs]))
     notes += [f"{setting}: {SHARED_DRAWS}." for setting in shared]
+    notes += [f"The two models computed in different ways: {way}." for way in ways if " and " in way]
     return "\n".join([aligned_table(table, num_names=2), "", *(fill(note, WIDTH) for note in notes)])
 
 

@@ -31,6 +31,7 @@ ACTIONS: dict[str, str] = {
     "separation": "separation",
     "mscr": "mscr",
     "corruption_report": "corruption",
+    "precision_report": "precision_report",
     "compare": "compare",
     "claim": "claim",
     "list_models_registry": "listing",

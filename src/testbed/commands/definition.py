@@ -40,6 +40,9 @@ def _named(known: Sequence[Any], name: str, kind: str) -> list[Any]:
 
 def _card(found: StoredModel | StoredSetting, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
     """All that is stored of a definition, and a line for each evaluation of it, also of earlier versions."""
+    from testbed.results.numerics import names_with_numerics
+
+    names = names_with_numerics(evaluations)
     return {
         **asdict(found),
         "created_at": found.created_at.isoformat(),
@@ -52,6 +55,8 @@ def _card(found: StoredModel | StoredSetting, evaluations: Sequence[Evaluation])
                 "seed": max(one.fit_seed, one.noise_seed),
                 "n": one.n,
                 "num_draws": one.num_draws,
+                "numerics": dict(one.numerics),
+                "label": names[one.id],
                 "top1": next((value.value for value in one.metrics() if value.name == "top1"), None),
             }
             for one in evaluations
@@ -71,7 +76,7 @@ def _text(card: Mapping[str, Any]) -> str:
     for one in card["evaluations"]:
         top1 = "" if one["top1"] is None else f", top-1 {one['top1']:.2f} %"
         stale = ", stale" if one["is_stale"] else ""
-        lines.append(f"  {one['model']} on {one['eval_setting']}, seed {one['seed']}: {one['status']}{stale}{top1}")
+        lines.append(f"  {one['label']} on {one['eval_setting']}, seed {one['seed']}: {one['status']}{stale}{top1}")
     return "\n".join(lines)
 
 

@@ -16,20 +16,25 @@ from models._checkpoint import check_file
 from models._local import LocalModelOptions
 from registry import registry
 from testbed.cli import EXIT_SOME_FAILED, say
-from testbed.commands.places import database_url, log_database_url, sqlite_file
+from testbed.commands.places import database_url, event_file, log_database_url, sqlite_file
 from testbed.data.class_order import parse_class_order
 from testbed.data.datasets import user_dataset
 from testbed.definitions import Sources, load_definitions, plugin_paths
-from testbed.engine.devices import choose_devices
+from testbed.engine.arithmetic import Arithmetic
+from testbed.engine.devices import check_arithmetic, choose_devices
 from testbed.engine.dry_run import plan_text
 from testbed.engine.evaluate import collect, driver_name, run_evaluations
+from testbed.engine.place import Place
 from testbed.engine.plan import Request, make_plan
-from testbed.engine.planned import Place, Planned, plan_evaluations
+from testbed.engine.planned import Planned, plan_evaluations
 from testbed.engine.preflight import check_disk_space
 from testbed.errors import DataError
+from testbed.eventlog import event_log, record
 from testbed.export import export_log
 from testbed.logit_policy import check_policy
+from testbed.network_disk import network_disk
 from testbed.paths import cache_root
+from testbed.profile import Profile
 from testbed.progress import PlanProgress
 from testbed.report import report_text
 from testbed.results import Result, results_object
@@ -40,7 +45,13 @@ from testbed.store.store import Store
 
 def evaluate_command(**options: Any) -> int:
     """Runs `eval.py` with its parsed options; returns the exit code."""
-    devices = choose_devices(gpus=options["gpus"] or None, workers=options["workers"])
+    devices = choose_devices(
+        gpus=options["gpus"] or None, workers=options["workers"], workers_per_gpu=options["workers_per_gpu"]
+    )
+    arithmetic = Arithmetic(
+        precision=options["precision"], channels_last=options["channels_last"], is_compiled=options["is_compiled"]
+    )
+    check_arithmetic(arithmetic, devices)
     sources = _sources(options)
     for failure in load_definitions(sources):
         say(f"Warning: {failure.path} was not imported: {failure.reason}")
@@ -53,6 +64,11 @@ def evaluate_command(**options: Any) -> int:
         sources=sources,
         data_root=options["data_root"],
         cache_root=cache_root(),
+        arithmetic=arithmetic,
+        perturbs_on=options["perturb_on"],
+        unit_timeout=options["unit_timeout"],
+        uses_bank=options["bank"] == "on",
+        bank_limit=None if options["bank_limit"] is None else int(options["bank_limit"] * 1e9),
     )
     request = Request(
         models=options["models"],
@@ -64,19 +80,33 @@ def evaluate_command(**options: Any) -> int:
         store_logits=_store_logits(options),
     )
     with _open_store(options) as store:
-        return _dry_run(request, store, place) if options["dry_run"] else _run(request, store, place, options)
+        if options["dry_run"]:
+            return _dry_run(request, store, place)
+        make_plan(request)  # a name that is not there is told before anybody waits
+        store.lock(driver_name(), on_wait=_tell_to_wait if options["wait"] else None)
+        with event_log(event_file(store.url)):
+            return _run(request, store, place, options)
 
 
 def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any]) -> int:
-    make_plan(request)  # a name that is not there is told before anybody waits
-    store.lock(driver_name(), on_wait=_tell_to_wait if options["wait"] else None)
+    profile = Profile.of_this_process(is_inline=place.devices.is_inline)
+    profile.begin("preflight")
     planned = plan_evaluations(request, store, place, is_quiet=options["quiet"])
     _check_space(planned, store)
     done = planned.num_samples - planned.num_missing
     if done:
         say(f"{done} of {planned.num_samples} samples are stored already.")
-    with PlanProgress(total=planned.num_samples, done=done, is_quiet=options["quiet"]) as progress:
-        run_evaluations(planned, store, place, progress=progress)
+    profile.begin("store")
+    with PlanProgress(
+        total=planned.num_samples,
+        done=done,
+        is_quiet=options["quiet"],
+        devices=place.devices.names,
+        decoding=planned.filler.counts,
+        on_busy=profile.busy,
+    ) as progress:
+        run_evaluations(planned, store, place, progress=progress, profile=profile)
+    profile.begin("results")
     results = collect(planned, store)
     for twins in same_weights(store, {result.evaluation.model for result in results}):
         say(f"Notice: {' and '.join(twins)} have the same weights: one network under several names.")
@@ -91,6 +121,9 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
         if any(result.evaluation.shift and result.evaluation.shift.family == IN_MEMORY for result in results):
             database = f"--db-url {where}" if _is_shared(options) else f"--logdir {where}"
             say(f"By corruption and severity: python db.py --corruption-report {database}")
+    record("profile", seconds=profile.columns())
+    if options["is_profiled"]:
+        say(f"Where the time went:\n{profile.text()}")
     return _report_failures(results)
 
 
@@ -145,6 +178,11 @@ def _open_store(options: Mapping[str, Any]) -> Iterator[Store]:
     """The shared database or that of the log directory. A dry run leaves both as they are."""
     url = database_url(options["db_url"]) if _is_shared(options) else log_database_url(options["logdir"])
     file = sqlite_file(url)
+    if file is not None and (kind := network_disk(file)):
+        say(
+            f"Warning: {file} lies on a network disk ({kind}), where SQLite's locks cannot be relied on. Keep it on a "
+            "local disk, or use a server: --db-url postgresql+psycopg://..."
+        )
     if not options["dry_run"]:
         with Store.open(url) as store:
             yield store

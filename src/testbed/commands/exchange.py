@@ -97,6 +97,7 @@ def _compare(evaluations: Collection[Evaluation], store: Store, registry: Any) -
 def _compare_one(evaluation: Evaluation, store: Store, registry: Any) -> None:
     from testbed.engine.plan import clean_parent
     from testbed.results import store_comparison
+    from testbed.results.numerics import network_key
 
     try:
         model = registry.model(evaluation.model, evaluation.label_space)
@@ -105,8 +106,9 @@ def _compare_one(evaluation: Evaluation, store: Store, registry: Any) -> None:
         clean = evaluation.shift.clean_eval_setting if evaluation.shift else None
     found = store.list_evaluations(
         model=evaluation.model, label_space=evaluation.label_space, setting=clean or "", fit_seed=evaluation.fit_seed,
-        numerics=evaluation.numerics, status="complete", is_stale=False,
+        status="complete", is_stale=False,
     )  # fmt: skip
+    found = [one for one in found if network_key(one) == network_key(evaluation)]
     if len(found) == 1:
         store_comparison(store, evaluation, found[0])
 

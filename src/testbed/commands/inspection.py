@@ -63,6 +63,8 @@ def _evaluations(store: Store, *, model: str | None, setting: str) -> list[Evalu
 
 
 def _evaluation_text(evaluation: Evaluation) -> str:
+    from testbed.results.numerics import arithmetic_words
+
     stale = ", stale: its definition has changed" if evaluation.is_stale else ""
     reason = f" ({evaluation.reason})" if evaluation.reason else ""
     compared = [value for values in evaluation.comparisons().values() for value in values]
@@ -71,6 +73,7 @@ def _evaluation_text(evaluation: Evaluation) -> str:
             f"{evaluation.model} on {evaluation.setting}: {evaluation.status}{reason}{stale}",
             f"  n = {evaluation.n}, {evaluation.num_draws} draw(s), fit seed {evaluation.fit_seed}, "
             f"noise seed {evaluation.noise_seed}",
+            *([f"  computed in {way}"] if (way := arithmetic_words(evaluation.numerics)) else []),
             *(f"  {_metric_text(value)}" for value in (*evaluation.metrics(), *compared)),
         ]
     )

@@ -38,16 +38,20 @@ def diff_registry(options: Options) -> None:
 
 
 def _status_text(found: Status) -> str:
+    from testbed.results.numerics import arithmetic_key, arithmetic_words
+
     totals = ["all", *(str(found.total(state)) for state in STATES)]
     rows = [[model.model, *(str(model.counts[state]) for state in STATES)] for model in found.models]
     table = [["model", *STATES], *rows, totals]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]
     lines += [f"Written to by {found.writer}." if found.writer else "Nobody writes to it."]
+    is_ambiguous = len({arithmetic_key(one.numerics) for one in found.unfinished}) > 1
     for one in found.unfinished[:SHOWN]:
+        way = f" ({arithmetic_words(one.numerics)})" if is_ambiguous else ""
         where = f" (process {one.pid} on {one.host})" if one.state == "running" else ""
         reason = f": {one.reason}" if one.reason else ""
-        lines.append(f"{one.state}: {one.model} on {one.eval_setting}{where}{reason}")
+        lines.append(f"{one.state}: {one.model}{way} on {one.eval_setting}{where}{reason}")
     if (left := sum(found.total(state) for state in STATES[1:-1]) - SHOWN) > 0:
         lines.append(f"... and {left} more")
     return "\n".join(lines)

@@ -19,6 +19,11 @@ def log_database_url(logdir: Path) -> str:
     return f"{_SQLITE}{logdir / LOG_DATABASE}"
 
 
+def event_file(url: str) -> Path:
+    """Where the events of runs are noted: beside the database, or where the local one would be."""
+    return (sqlite_file(url) or DEFAULT_DATABASE).with_suffix(".events.jsonl")
+
+
 def sqlite_file(url: str) -> Path | None:
     """The file of an SQLite URL or path; None for a database server."""
     if url.startswith(_SQLITE):

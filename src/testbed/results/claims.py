@@ -12,9 +12,10 @@ from testbed.claim_language import Claim, ClaimError
 from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.claim_evidence import decide
 from testbed.metrics.claims import Answer, Verdict
+from testbed.results.numerics import network_key
 from testbed.results.precision import Precision
 from testbed.results.runs import by_fit, outcomes_of
-from testbed.results.stored import Group, complete_evaluations, is_named, numerics_key, stored_groups
+from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 
@@ -80,7 +81,7 @@ def claim_record(row: ClaimRow, name: str) -> dict[str, Any]:
     """A row as a JSON-able record, numbers in percent. Args: name: of the model."""
     answers = [{"class": of, **_answer_record(answer)} for of, answer in row.answers.items()]
     shared = {"model": name, "verdict": row.verdict, "num_draws": row.evaluation.num_draws}
-    shared |= {"seeds": [run.seed for run in row.runs[0]]}
+    shared |= {"seeds": [run.seed for run in row.runs[0]], "numerics": dict(row.evaluation.numerics)}
     return shared | ({"classes": answers} if "" not in row.answers else _answer_record(row.answers[""]))
 
 
@@ -137,7 +138,10 @@ def _groups(
 def _on_setting(
     store: Reader, evaluations: Sequence[Evaluation], setting: str, claim: Claim, models: Sequence[str]
 ) -> dict[tuple[str, str], Group]:
-    """The runs of each model on one setting, by the model's fingerprint and the numerics."""
+    """The runs of each model on one setting, by the model's fingerprint and the numerics of the network.
+
+    Raises: DataError: there are two of these, with the perturbation computed on different devices.
+    """
     there = [one for one in evaluations if one.setting == setting]
     if not there:
         hint = suggestion(setting, sorted({one.setting for one in evaluations}))
@@ -152,7 +156,13 @@ def _on_setting(
     if claim.metric != "top1":
         for group in found:
             _check_parents(group, claim, evaluations)
-    return {(group[0].evaluation.model_fingerprint, numerics_key(group[0].evaluation)): group for group in found}
+    by_model = {(group[0].evaluation.model_fingerprint, network_key(group[0].evaluation)): group for group in found}
+    if len(by_model) < len(found):
+        raise DataError(
+            f"A model was evaluated on '{setting}' with its perturbation computed on the device and on the CPU. Put "
+            "what the claim is about into a database of its own: eval.py --db-url."
+        )
+    return by_model
 
 
 def _check_parents(group: Group, claim: Claim, evaluations: Sequence[Evaluation]) -> None:

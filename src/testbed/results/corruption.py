@@ -13,10 +13,11 @@ from testbed.metrics.corruption import Cell, Grid
 from testbed.metrics.factors import Factors
 from testbed.metrics.wellposed import Identical, Outputs, guessing_rate
 from testbed.results.corruption_choice import IN_MEMORY, check_family, is_of, sample_sets
+from testbed.results.numerics import names_with_numerics, network_key
 from testbed.results.own import clean_correct, correct
 from testbed.results.precision import Precision
 from testbed.results.runs import Run, by_fit
-from testbed.results.stored import Group, complete_evaluations, is_named, model_names, numerics_key, stored_groups
+from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 
@@ -151,15 +152,12 @@ def _grids(groups: Sequence[Group], precision: Precision) -> list[StoredGrid]:
     by_model: dict[tuple[str, str], dict[Cell, Group]] = {}
     for group in groups:
         evaluation = group[0].evaluation
-        own = by_model.setdefault((evaluation.model_fingerprint, numerics_key(evaluation)), {})
+        own = by_model.setdefault((evaluation.model_fingerprint, network_key(evaluation)), {})
         if (cell := cell_of(evaluation)) in own:
-            raise DataError(
-                f"'{evaluation.model}' has two settings of {cell[0]} at severity {cell[1]}: "
-                f"'{own[cell][0].evaluation.setting}' and '{evaluation.setting}'. Put those that are to be reported "
-                "into a database of their own: eval.py --db-url."
-            )
+            raise _two_of_a_cell(own[cell][0].evaluation, evaluation)
         own[cell] = group
-    names = model_names([next(iter(own.values())) for own in by_model.values()])
+    firsts = [next(iter(own.values()))[0].evaluation for own in by_model.values()]
+    names = names_with_numerics(firsts, twin_key=lambda one: one.model)
     settings = {cell: group[0].evaluation.setting for own in by_model.values() for cell, group in own.items()}
     return [_grid(names, own, settings, precision) for own in by_model.values()]
 
@@ -181,6 +179,16 @@ def _grid(
     grid = grid_of_runs({cell: [there[fit] for fit in fits] for cell, there in whole.items()}, precision)
     return StoredGrid(name=names[first[0].evaluation.id], groups={cell: own[cell] for cell in whole}, grid=grid,
                       missing=missing)  # fmt: skip
+
+
+def _two_of_a_cell(first: Evaluation, second: Evaluation) -> DataError:
+    name, severity = cell_of(first)
+    settings = f"two settings of {name} at severity {severity}: '{first.setting}' and '{second.setting}'"
+    places = f"'{first.setting}' twice, with its perturbation computed on the device and on the CPU"
+    told = places if first.setting == second.setting else settings
+    return DataError(
+        f"'{first.model}' has {told}. Put those that are to be reported into a database of their own: eval.py --db-url."
+    )
 
 
 def _fit(run: Run) -> Fit:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from testbed.errors import DataError, UnknownNameError, suggestion
+from testbed.errors import UnknownNameError, suggestion
 from testbed.metrics.alexnet import ALEXNET_IMAGENET_C
 from testbed.metrics.corruption_error import Errors
 from testbed.results.corruption import DatasetGrids, StoredGrid
 from testbed.results.corruption_choice import ON_DISK
+from testbed.results.numerics import arithmetic_key, network_key
 from testbed.store.reader import Reader
 
 
@@ -19,25 +21,27 @@ class Baseline:
     Args:
         errors: None where there is none.
         reason: why not.
-        stored: what the errors are of, where that is stored.
+        stored: what the errors are of, where that is stored: one model, in each of the numerics that it has.
     """
 
     errors: Errors | None
     reason: str = ""
-    stored: StoredGrid | None = None
+    stored: tuple[StoredGrid, ...] = ()
 
     def of(self, model: StoredGrid) -> Baseline:
-        """The same for one model: without errors where these are of other samples or settings than the model's."""
-        if self.stored is None or self.stored is model:
+        """The same for one model, in its own numerics where there are several.
+
+        Without errors where none is in its numerics, or they are of other samples or settings than the model's.
+        """
+        if not self.stored:
             return self
-        where = f"the baseline {self.stored.name} was evaluated on other"
-        if _samples(self.stored) != _samples(model):
-            return Baseline(errors=None, reason=f"{where} samples than {model.name}")
-        for cell, group in model.groups.items():
-            own, base = group[0].evaluation, self.stored.groups.get(cell, group)[0].evaluation
-            if own.setting_fingerprint != base.setting_fingerprint:
-                return Baseline(errors=None, reason=f"{where} settings than {model.name}, such as {base.setting}")
-        return self
+        base = _computed_like(model, self.stored)
+        if base is None:
+            name = self.stored[0].evaluation.model
+            reason = f"the baseline {name} was evaluated with several numerics, none of them those of {model.name}"
+            return Baseline(errors=None, reason=reason)
+        reason = "" if base is model else _difference(base, model)
+        return Baseline(errors=None if reason else _errors(base), reason=reason, stored=(base,))
 
 
 def check_baseline(store: Reader, name: str) -> None:
@@ -53,7 +57,6 @@ def baseline_of(found: DatasetGrids, name: str | None) -> Baseline:
     """What the errors on a data set are measured by.
 
     Args: name: of a model of `found`, or that of the published AlexNet; None for none.
-    Raises: DataError: the baseline is stored with several numerics.
     """
     if name is None:
         return Baseline(
@@ -64,15 +67,40 @@ def baseline_of(found: DatasetGrids, name: str | None) -> Baseline:
             return Baseline(errors=ALEXNET_IMAGENET_C)
         return Baseline(errors=None, reason=f"{name} is of the published files of ImageNet-C, and these are others")
     own = [model for model in found.models if model.evaluation.model == name]
-    if len(own) > 1:
-        raise DataError(
-            f"The baseline '{name}' was evaluated with several numerics (device, batch size, precision). Put the one "
-            "that counts into a database of its own: eval.py --db-url."
-        )
     if not own:
         return Baseline(errors=None, reason=f"the baseline {name} was not evaluated on {found.dataset}")
-    errors = Errors.of(own[0].grid, name=name, source=f"{name} of this store, on the same settings")
-    return Baseline(errors=errors, stored=own[0])
+    errors = _errors(own[0])
+    if len(own) > 1:
+        errors = replace(errors, source=f"{name} of this store, on the same settings and in each model's own numerics")
+    return Baseline(errors=errors, stored=tuple(own))
+
+
+def _errors(base: StoredGrid) -> Errors:
+    source = f"{base.name} of this store, on the same settings"
+    return Errors.of(base.grid, name=base.evaluation.model, source=source)
+
+
+def _computed_like(model: StoredGrid, known: Sequence[StoredGrid]) -> StoredGrid | None:
+    """Of a baseline in several numerics that in a model's own; its only one in any case."""
+    if len(known) == 1:
+        return known[0]
+    for key in (network_key, lambda one: arithmetic_key(one.numerics)):
+        own = [one for one in known if one is model or key(one.evaluation) == key(model.evaluation)]
+        if model in own or len(own) == 1:
+            return model if model in own else own[0]
+    return None
+
+
+def _difference(base: StoredGrid, model: StoredGrid) -> str:
+    """Why errors of a baseline are no measure of a model's; empty where they are."""
+    where = f"the baseline {base.name} was evaluated on other"
+    if _samples(base) != _samples(model):
+        return f"{where} samples than {model.name}"
+    for cell, group in model.groups.items():
+        own, other = group[0].evaluation, base.groups.get(cell, group)[0].evaluation
+        if own.setting_fingerprint != other.setting_fingerprint:
+            return f"{where} settings than {model.name}, such as {other.setting}"
+    return ""
 
 
 def _samples(model: StoredGrid) -> set[frozenset[str]]:

@@ -111,7 +111,6 @@ def corruption_report(
         models: names and globs of the columns; all without any.
         baseline: name of a model of `found`, or that of the published AlexNet; None for none.
         with_wellposed: whether to look at what a well-posed simulator would not do.
-    Raises: DataError: the baseline is stored with several numerics.
     """
     shown = [model for model in found.models if is_named(model.evaluation.model, models)]
     if not shown:

@@ -11,6 +11,7 @@ from testbed.fingerprint import fingerprint
 from testbed.metrics.intervals import Side
 from testbed.metrics.paired import Contrast, accuracy_contrast, contrast
 from testbed.metrics.permutation import holm
+from testbed.results.numerics import arithmetic_key, arithmetic_words
 from testbed.results.precision import Precision
 from testbed.results.records import number
 from testbed.results.runs import Run, outcomes_of
@@ -41,6 +42,11 @@ class PairRow:
         """The first model's in the first run."""
         return self.runs[0][0].evaluation
 
+    @property
+    def arithmetic(self) -> str:
+        """How the two models computed, in words: once where it is the same."""
+        return " and ".join(dict.fromkeys(arithmetic_words(run.evaluation.numerics) for run in self.runs[0]))
+
 
 def _nothing_of(model: str, evaluations: Sequence[Evaluation], asked: Sequence[str]) -> str:
     """That a model has no complete evaluation where it is asked for, and where it has."""
@@ -65,7 +71,7 @@ def compare_models(
     """
     evaluations = complete_evaluations(store)
 
-    def groups(model: str) -> dict[str, Group]:
+    def groups(model: str) -> dict[str, list[Group]]:
         own = stored_groups(
             store, evaluations,
             lambda one: one.model == model and is_named(one.setting, settings) and is_named(one.dataset, datasets),
@@ -82,7 +88,8 @@ def compare_models(
             f"({', '.join(second)}). Evaluate both on one: python eval.py --models {' '.join(models)} --eval-settings "
             f"{next(iter(first))}"
         )
-    rows = [row for setting in common for row in _rows(_paired(first[setting], second[setting]), precision)]
+    pairs = [pair for setting in common for pair in _alike(first[setting], second[setting])]
+    rows = [row for ours, theirs in pairs for row in _rows(_paired(ours, theirs), precision)]
     corrected = iter(holm([row.contrast.p_value for row in rows if row.contrast.p_value is not None]))
     return [row if row.contrast.p_value is None else replace(row, holm=float(next(corrected))) for row in rows]
 
@@ -95,6 +102,7 @@ def pair_record(row: PairRow) -> dict[str, Any]:
         "epsilon": shift.epsilon if shift else None,
         "metric": found.difference.name,
         "models": [run.evaluation.model for run in row.runs[0]],
+        "numerics": [dict(run.evaluation.numerics) for run in row.runs[0]],
         "values": list(found.values),
         "difference": number(found.difference),
         "p_value": found.p_value,
@@ -107,17 +115,29 @@ def pair_record(row: PairRow) -> dict[str, Any]:
     }
 
 
-def _by_setting(groups: Iterable[Group]) -> dict[str, Group]:
-    found: dict[str, Group] = {}
+def _by_setting(groups: Iterable[Group]) -> dict[str, list[Group]]:
+    found: dict[str, list[Group]] = {}
     for group in groups:
-        evaluation = group[0].evaluation
-        if evaluation.setting in found:
-            raise DataError(
-                f"'{evaluation.model}' was evaluated on '{evaluation.setting}' with several numerics (device, batch "
-                "size, precision). Put those that are to be compared into a database of their own: eval.py --db-url."
-            )
-        found[evaluation.setting] = group
+        found.setdefault(group[0].evaluation.setting, []).append(group)
     return found
+
+
+def _alike(first: Sequence[Group], second: Sequence[Group]) -> list[tuple[Group, Group]]:
+    """The runs of two models on a setting, those together that were computed in the same way; else the only ones.
+
+    Raises: DataError: a model was evaluated several times, and it cannot be told which to compare.
+    """
+    if len(first) == len(second) == 1:
+        return [(first[0], second[0])]
+    ours, theirs = ({arithmetic_key(one[0].evaluation.numerics): one for one in groups} for groups in (first, second))
+    if len(ours) < len(first) or len(theirs) < len(second) or not (common := [key for key in ours if key in theirs]):
+        twice = max(first, second, key=len)[0][0].evaluation
+        raise DataError(
+            f"'{twice.model}' was evaluated on '{twice.setting}' with several numerics (device, batch size, "
+            "precision), and none alone is that of the other model. Put those that are to be compared into a database "
+            "of their own: eval.py --db-url."
+        )
+    return [(ours[key], theirs[key]) for key in common]
 
 
 def _paired(first: Group, second: Group) -> list[tuple[Run, Run]]:

@@ -24,6 +24,7 @@ def evaluation_record(evaluation: Evaluation, *, seed: int | None = None) -> dic
         "seed": max(evaluation.fit_seed, evaluation.noise_seed) if seed is None else seed,
         "n": evaluation.n,
         "num_draws": evaluation.num_draws,
+        "numerics": dict(evaluation.numerics),
         "status": evaluation.status,
         "reason": evaluation.reason or None,
         "metrics": {value.name: number(value) for value in evaluation.metrics()},
@@ -40,6 +41,7 @@ def comparison_records(result: Result) -> list[dict[str, Any]]:
         "eval_setting": evaluation.setting,
         "clean_eval_setting": clean.setting,
         "epsilon": evaluation.shift.epsilon if evaluation.shift else None,
+        "numerics": dict(evaluation.numerics),
     }
     return [{"metric": name, **shared, **number(value)} for name, value in result.comparisons.items()]
 

@@ -36,11 +36,18 @@ class Result:
         accuracies: over all runs, by name; empty where a run is not complete.
         comparisons: MSCR, loss and recovery by name, and over runs that fit a model each MSCR with the published
             intervals; empty for a clean setting or where a run is not complete.
+        label: of the model, where its name does not tell it from another result.
     """
 
     runs: tuple[Run, ...]
     accuracies: Mapping[str, MetricValue]
     comparisons: Mapping[str, MetricValue]
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the model, as tables and sentences have it."""
+        return self.label or self.evaluation.model
 
     @property
     def evaluation(self) -> Evaluation:

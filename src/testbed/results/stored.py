@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from sqlalchemy import select
 
+from testbed.results.numerics import names_with_numerics, network_key, numerics_key
 from testbed.results.runs import Run
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -33,7 +33,7 @@ def stored_groups(
     """The runs of each model on each setting that is wanted, in the order of the evaluations.
 
     Evaluations with other numerics are other groups. A run's clean evaluation is the one it was compared with, else
-    that of the clean parent by name with the same fitted model and numerics; None where there is none.
+    that of the clean parent by name with the same fitted model and numerics of the network; None where there is none.
     """
     references, by_id = _references(store), {evaluation.id: evaluation for evaluation in evaluations}
     by_name = {_identity(one, one.setting, one.noise_seed): one for one in evaluations}
@@ -53,26 +53,14 @@ def seed_of(evaluation: Evaluation) -> int:
     return max(evaluation.fit_seed, evaluation.noise_seed)
 
 
-def numerics_key(evaluation: Evaluation) -> str:
-    """What makes two evaluations of the same numerics."""
-    return json.dumps(dict(evaluation.numerics), sort_keys=True)
-
-
 def model_names(groups: Sequence[Group]) -> Mapping[int, str]:
     """By the id of each group's first evaluation its model's name, with the numerics that tell two groups apart."""
-    firsts = [group[0].evaluation for group in groups]
-    names: dict[int, str] = {}
-    for one in firsts:
-        twins = [other for other in firsts if (other.model, other.setting) == (one.model, one.setting)]
-        facts = [f"{name} {value}" for name, value in one.numerics.items()
-                 if any(other.numerics.get(name) != value for other in twins)]  # fmt: skip
-        names[one.id] = f"{one.model} ({', '.join(facts)})" if facts else one.model
-    return names
+    return names_with_numerics([group[0].evaluation for group in groups])
 
 
 def _identity(evaluation: Evaluation, setting: str, noise_seed: int) -> tuple[Any, ...]:
     """What an evaluation of a model on a clean setting is known by."""
-    return (evaluation.model_fingerprint, setting, evaluation.fit_seed, noise_seed, numerics_key(evaluation))
+    return (evaluation.model_fingerprint, setting, evaluation.fit_seed, noise_seed, network_key(evaluation))
 
 
 def _references(store: Reader) -> dict[int, int]:
