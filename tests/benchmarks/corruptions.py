@@ -25,12 +25,14 @@ BATCH = {32: 128, 224: 8}  # images per call of ours
 PER_REPEAT = {32: 16, 224: 2}  # images of the reference per repeat
 
 
-def least_seconds(calls: Sequence[Callable[[], object]], clock: Callable[[], float]) -> list[float]:
+def least_seconds(
+    calls: Sequence[Callable[[], object]], clock: Callable[[], float], repeats: int = REPEATS
+) -> list[float]:
     """The least time of each call, over repeats in which all take turns; each is called once before."""
     for call in calls:
         call()
     least = [float("inf")] * len(calls)
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for position, call in enumerate(calls):
             start = clock()
             call()
@@ -69,26 +71,28 @@ def compare(size: int) -> dict[str, tuple[float, float]]:
     return found
 
 
-def on_device(device: str) -> None:
-    """Prints images per second of every corruption at 224 px."""
+def rates(device: str, *, batch: int = 64, repeats: int = REPEATS) -> dict[str, list[float]]:
+    """By corruption, images per second of a batch at 224 px, at each severity."""
     import torch
     from tests.corruption_images import keys, photo
 
     from testbed.perturbations.corruptions.builtin import CORRUPTIONS
     from testbed.perturbations.corruptions.corrupt import Corrupt
 
-    images = photo(224, 224, 3, n=64).to(device)
+    images = photo(224, 224, 3, n=batch).to(device)
+    wait = torch.cuda.synchronize if images.is_cuda else lambda: None
+    found: dict[str, list[float]] = {}
     for row in CORRUPTIONS:
-        rates = []
+        found[row.name] = []
         for severity in SEVERITIES if row.has_severities else (None,):
             corrupt = Corrupt(corruption=row, severity=severity)
 
             def call(corrupt: Corrupt = corrupt) -> None:
-                corrupt(images, keys=keys(64))
-                torch.cuda.synchronize()
+                corrupt(images, keys=keys(batch))
+                wait()
 
-            rates.append(len(images) / least_seconds([call], perf_counter)[0])
-        print(f"{row.name:20}" + "".join(f"{rate:12.0f}" for rate in rates) + "  images/s", flush=True)
+            found[row.name].append(batch / least_seconds([call], perf_counter, repeats)[0])
+    return found
 
 
 def main() -> None:
@@ -102,7 +106,8 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # the reference's own
     if device != "cpu":
-        on_device(device)
+        for name, of_severities in rates(device).items():
+            print(f"{name:20}" + "".join(f"{rate:12.0f}" for rate in of_severities) + "  images/s")
         return
     for size in BATCH:
         found = compare(size)
