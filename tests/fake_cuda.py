@@ -63,6 +63,7 @@ def fake_cuda(monkeypatch: pytest.MonkeyPatch, *, num_bytes: int = 1 << 30) -> I
     cuda = torch.cuda
     for name, value in {
         "set_device": lambda device: None,
+        "set_per_process_memory_fraction": lambda fraction, device: None,
         "Event": FakeEvent,
         "get_device_properties": lambda device: SimpleNamespace(total_memory=num_bytes),
         "mem_get_info": lambda device: (num_bytes, num_bytes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,27 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
+from sqlalchemy import update
 
 from testbed.codec import checksum, encode
+from testbed.engine.preflight import Ready
 from testbed.fingerprint import fingerprint
 from testbed.metrics.accuracy import predictions, target_ranks
-from testbed.records import DatasetVersion, EvaluationKey, ModelVersion, SettingVersion, Shard, ShardRange, Shift
+from testbed.records import (
+    DatasetVersion,
+    EvaluationKey,
+    ModelVersion,
+    SettingVersion,
+    Shard,
+    ShardRange,
+    Shift,
+    WantedEvaluation,
+)
 from testbed.results import store_comparison, store_metrics
 from testbed.run_split import RunSplit
+from testbed.store.definitions import put_definitions
 from testbed.store.evaluation import Evaluation
+from testbed.store.schema import evaluations as evaluations_table
 from testbed.store.store import Store
 
 LEVELS = {"toy-mscr-linf": ("mscr", 0.1), "toy-noise-linf-0.05": ("noise", 0.05), "toy-mscr-l2": ("mscr", 0.7),
@@ -102,6 +115,20 @@ class Lab:
         if self.test_fraction is not None:
             indices = RunSplit(test_fraction=self.test_fraction).test_indices(self.num_samples, seed=fit_seed)
         return indices % 2
+
+
+def put_planned(store: Store, evaluations: Sequence[Ready]) -> None:
+    """Stores the evaluations of a plan as if some of each had been run."""
+    put_definitions(store, models=(one.model_version for one in evaluations),
+                    datasets=(one.dataset_version for one in evaluations),
+                    settings=(one.setting_version for one in evaluations))  # fmt: skip
+    wanted = [
+        WantedEvaluation(key=one.key, num_draws=1, num_samples=one.num_samples, shard_size=one.shard_size)
+        for one in evaluations
+    ]
+    store.put_evaluations(wanted, run_id=None)
+    with store.writing() as connection:
+        connection.execute(update(evaluations_table).values(status="running"))
 
 
 def _first(setting: str) -> np.ndarray | None:

@@ -77,8 +77,8 @@ class Workbench:
 
     def worker(self, **fields: Any) -> Worker:
         """A worker for the tasks so far."""
-        fields = {"name": "w", "device": "cpu", "threads": 1, "data_root": None} | fields
-        return Worker(WorkerConfig(sources=Sources(), tasks=tuple(self.tasks), **fields))
+        fields = {"name": "w", "device": "cpu", "threads": 1, "data_root": None, "sources": Sources()} | fields
+        return Worker(WorkerConfig(tasks=tuple(self.tasks), **fields))
 
 
 def unit(task: int, *models: str, stop: int = NUM_SAMPLES, batch_size: int = 8, **fields: Any) -> Unit:

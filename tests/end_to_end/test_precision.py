@@ -42,6 +42,6 @@ def test_a_batch_size_is_found_once(command: Command, tmp_path: Path) -> None:
     arguments = ("--eval-settings", "digits", "--limit", 8, "--workers", 0, "--batch-size", "auto")
     first, second = (evaluate(command, *arguments, TESTBED_HOME=str(tmp_path / "home")) for _ in range(2))
     assert (first.code, second.code) == (0, 0)
-    assert "Measuring the best batch size of 1 model(s)" in first.err
+    assert "Measuring the best batch size on cpu, 1 to find." in first.err
     assert "Measuring" not in second.err
     assert "8 of 8 samples are stored already" in second.err

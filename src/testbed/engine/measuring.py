@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
@@ -16,11 +16,12 @@ from testbed.engine.plan import batch_size_of
 from testbed.engine.preflight import LARGE_UNIT_SAMPLES, Preparation, Ready, shard_size
 from testbed.engine.schedule import Pending, make_units
 from testbed.engine.unit import Unit, WorkerConfig
-from testbed.results.numerics import PERTURBED_ON
+from testbed.results.numerics import PERTURBED_ON, stored_places
 from testbed.signatures import argument_names
+from testbed.store.reader import Reader
 from testbed.worker.measure import cheaper_places, largest_batches
 
-Measure = Callable[[WorkerConfig, Sequence[Unit]], Sequence[Any]]
+Measure = Callable[[WorkerConfig, Sequence[Unit]], Iterable[Any]]
 
 
 def with_measured_batches(preparation: Preparation, place: Place) -> Preparation:
@@ -52,20 +53,24 @@ def with_measured_batches(preparation: Preparation, place: Place) -> Preparation
     )
 
 
-def with_places(preparation: Preparation, place: Place) -> Preparation:
+def with_places(preparation: Preparation, place: Place, store: Reader) -> Preparation:
     """The plan with the device that each perturbation is computed on: the cheaper one, or the one that is asked for.
 
     On the CPU there is nothing to choose, nor for perturbations that only their network's device can compute. The
-    place is part of what an evaluation is, since two devices agree to rounding only.
+    place is part of what an evaluation is, since two devices agree to rounding only. So a setting that is stored keeps
+    the place that it has there: a clock that decides otherwise on another machine must not have it evaluated anew.
     """
     if place.devices.names[0] == "cpu" or place.perturbs_on == "device":
         return preparation
     movable = {ready.task: ready for ready in preparation.evaluations if can_perturb_on_cpu(ready.setting)}
-    chosen: Mapping[int, str] = dict.fromkeys(movable, "cpu")
+    chosen: dict[int, str] = dict.fromkeys(movable, "cpu")
     if place.perturbs_on == "auto":
-        device = place.devices.names[0]
-        questions = {task: _place_question(ready, preparation, device) for task, ready in movable.items()}
-        chosen = _answers(cheaper_places, "place of perturbation", questions, movable, preparation, place, device)
+        device, settings = place.devices.names[0], {task: r.setting_version.fingerprint for task, r in movable.items()}
+        stored = stored_places(store, set(settings.values()))
+        chosen = {task: stored[setting] for task, setting in settings.items() if setting in stored}
+        left = {task: ready for task, ready in movable.items() if task not in chosen}
+        questions = {task: _place_question(ready, preparation, device) for task, ready in left.items()}
+        chosen |= _answers(cheaper_places, "place of perturbation", questions, left, preparation, place, device)
     on_cpu = {task for task, where in chosen.items() if where == "cpu"}
     tasks = tuple(
         replace(task, perturbs_on="cpu" if position in on_cpu else "device")
@@ -90,7 +95,7 @@ def _answers(
     open_keys = [key for key in questions if key not in found]
     if not open_keys:
         return found
-    say(f"Measuring the best {what} of {len(open_keys)} model(s) or setting(s) on {device}.")
+    say(f"Measuring the best {what} on {device}, {len(open_keys)} to find.")
     configs = place.worker_configs(preparation.tasks)
     config = next(config for config in configs if config.device == device)
     units = [_example(examples[key]) for key in open_keys]

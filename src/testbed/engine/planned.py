@@ -15,7 +15,8 @@ from testbed.engine.measuring import with_measured_batches, with_places
 from testbed.engine.place import Place
 from testbed.engine.plan import Request, make_plan
 from testbed.engine.preflight import Preparation, Ready, prepare
-from testbed.engine.schedule import Pending
+from testbed.engine.schedule import Pending, make_units
+from testbed.engine.stored_otherwise import stored_otherwise
 from testbed.errors import DefinitionError
 from testbed.records import ShardRange
 from testbed.store.store import Store
@@ -54,6 +55,11 @@ class Planned:
         return sum(where.stop - where.start for item in self.pending for where in item.missing)
 
     @property
+    def num_units(self) -> int:
+        """Units that are to be done: more workers would have nothing to do."""
+        return len(make_units(self.pending))
+
+    @property
     def separations(self) -> dict[str, Mapping[str, Any]]:
         """By name of a setting, the separation that its noise level is half of."""
         versions = (ready.setting_version for ready in self.preparation.evaluations)
@@ -87,10 +93,13 @@ def plan_evaluations(
     prepared = prepare(make_plan(request), data, device=device, threads=place.threads, arithmetic=place.arithmetic)
     if request.batch_size == "auto":
         prepared = with_measured_batches(prepared, place)
-    prepared = with_places(prepared, place)
+    prepared = with_places(prepared, place, store)
     wanted = tuple(ready for ready in prepared.evaluations if not _has_complete_parent(store, ready))
     preparation = replace(prepared, evaluations=wanted)
     states = store.find_evaluations(ready.key for ready in preparation.distinct)
+    new = [ready for ready, state in zip(preparation.distinct, states, strict=True) if state is None]
+    for notice in stored_otherwise(new, store):
+        say(f"Notice: {notice}")
     pending = (
         Pending(ready, _missing(state, ready, request.store_logits))
         for ready, state in zip(preparation.distinct, states, strict=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import false, func, select
 
+from testbed.store.database import pieces
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 from testbed.store.schema import evaluations, model_versions, setting_versions
@@ -118,6 +120,39 @@ def several_numerics(store: Reader) -> dict[Hashable, list[Numerics]]:
         for model, setting, numerics in connection.execute(wanted):
             found.setdefault((model, setting), []).append(numerics)
     return found
+
+
+def stored_places(store: Reader, settings: Collection[str]) -> dict[str, Literal["device", "cpu"]]:
+    """By the fingerprint of a setting where it was perturbed for networks on a GPU, in most of its evaluations.
+
+    Args: settings: fingerprints; those that were not evaluated there are left out.
+    """
+    counts: dict[str, Counter[Literal["device", "cpu"]]] = defaultdict(Counter)
+    for (_, setting, *_), numerics in stored_numerics(store, settings):
+        if numerics.get("device") == "cuda":
+            counts[setting]["cpu" if numerics.get(PERTURBED_ON) == "cpu" else "device"] += 1
+    return {setting: found.most_common(1)[0][0] for setting, found in counts.items()}
+
+
+def stored_numerics(store: Reader, settings: Collection[str]) -> Iterator[tuple[tuple[str, str, int, int], Numerics]]:
+    """The numerics of evaluations on settings of which some is stored, each after (model, setting, fit and noise seed).
+
+    Args: settings: fingerprints, as are those of models and settings that are returned.
+    """
+    mine = evaluations.c
+    key = (model_versions.c.fingerprint, setting_versions.c.fingerprint, mine.fit_seed, mine.noise_seed)
+    wanted = (
+        select(*key, mine.numerics)
+        .select_from(evaluations)
+        .join(model_versions, mine.model_version_id == model_versions.c.id)
+        .join(setting_versions, mine.setting_version_id == setting_versions.c.id)
+        .where(mine.status.in_(("running", "complete")) & (mine.hidden == false()))
+        .order_by(mine.id)
+    )
+    with store.reading() as connection:
+        for some in pieces(sorted(settings)):
+            for *found, numerics in connection.execute(wanted.where(setting_versions.c.fingerprint.in_(some))):
+                yield tuple(found), numerics
 
 
 def _text(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,15 +76,14 @@ def precision_report(
         models, settings, datasets: names and globs; all without any.
         confidence: of the intervals, each for itself. Images are the units; draws of the noise and runs lie in them.
     Raises:
-        UnknownNameError: a model that is named has no complete evaluation there.
+        UnknownNameError: a model, setting or data set that is named has no complete evaluation there.
         StoreError: an evaluation is not stored as a whole.
     """
-    found = [
-        one
-        for one in complete_evaluations(store)
-        if is_named(one.setting, settings) and is_named(one.dataset, datasets)
-    ]
-    _check_named(models, sorted({one.model for one in found}))
+    complete = complete_evaluations(store)
+    _check_named("Setting", settings, {one.setting for one in complete})
+    _check_named("Data set", datasets, {one.dataset for one in complete})
+    found = [one for one in complete if is_named(one.setting, settings) and is_named(one.dataset, datasets)]
+    _check_named("Model", models, {one.model for one in found})
     groups: dict[tuple[str, str], dict[str, Runs]] = {}
     for one in found:
         if is_named(one.model, models):
@@ -122,11 +121,12 @@ def precision_record(row: PrecisionRow) -> dict[str, Any]:
     }
 
 
-def _check_named(patterns: Sequence[str], known: Sequence[str]) -> None:
+def _check_named(what: str, patterns: Sequence[str], known: Iterable[str]) -> None:
+    stored = sorted(known)
     for pattern in patterns:
-        if not any(is_named(name, [pattern]) for name in known):
-            hint = suggestion(pattern, known)
-            raise UnknownNameError(f"Model '{pattern}' has no complete evaluation there. {hint}".rstrip())
+        if not any(is_named(name, [pattern]) for name in stored):
+            hint = suggestion(pattern, stored) or "--list-models-db and --list-eval-settings-db name what there is."
+            raise UnknownNameError(f"{what} '{pattern}' has no complete evaluation there. {hint}")
 
 
 def _first(runs: Runs) -> Evaluation:

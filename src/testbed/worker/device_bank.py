@@ -36,7 +36,7 @@ class DeviceBanks:
         self._unfinished: set[str] = set()  # banks that were still being filled when they were opened
         self._resident: OrderedDict[str, Tensor] = OrderedDict()
         self._may_keep = device.type == "cuda"
-        self._reader = ThreadPoolExecutor(max_workers=1) if device.type == "cuda" else None
+        self._reader = _thread_on(device) if device.type == "cuda" else None
         self._ahead: dict[tuple[str, bytes], Future[Tensor]] = {}
 
     def read(self, bank: Bank, indices: NDArray[np.int64], *, device: torch.device) -> Tensor:
@@ -110,6 +110,11 @@ class DeviceBanks:
             if len(self._opened) > MAX_OPENED:
                 self._opened.popitem(last=False)
         return torch.from_numpy(np.ascontiguousarray(self._opened[bank.fingerprint][indices]))
+
+
+def _thread_on(device: torch.device) -> ThreadPoolExecutor:
+    """A thread that works on a CUDA device: by default a thread's is the first one, where it would take memory."""
+    return ThreadPoolExecutor(max_workers=1, initializer=torch.cuda.set_device, initargs=(device,))
 
 
 def uploaded(tensor: Tensor, device: torch.device) -> Tensor:

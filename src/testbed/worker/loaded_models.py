@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from models.model_base import Model
 from registry import registry
 from testbed.engine.arithmetic import Arithmetic
 from testbed.engine.unit import Task, Unit
+from testbed.worker.apply_arithmetic import set_flags
 from testbed.worker.classifier import Classifier, load_classifier, weights_sha256
 from testbed.worker.fitting import fit_samples
 
@@ -44,8 +46,11 @@ class LoadedModels:
         if key not in self._loaded:
             self._loaded[key] = self._load(key, model, task, unit)
         self._loaded.move_to_end(key)
+        is_crowded = len(self._loaded) > 1 and self._num_bytes() > self.max_bytes
         while len(self._loaded) > 1 and (self._num_bytes() > self.max_bytes or len(self._loaded) > MAX_MODELS):
             self._loaded.popitem(last=False)
+        if is_crowded:
+            gc.collect()  # a network that refers to itself, as compiled ones do, would keep its memory
         return self._loaded[key]
 
     def _load(self, key: _Key, model: Model, task: Task, unit: Unit) -> Loaded:
@@ -56,6 +61,7 @@ class LoadedModels:
             fit_samples=fit_samples(model, task, seed=unit.fit_seed, data_root=self._data_root),
             arithmetic=self._arithmetic,
         )
+        set_flags(self._arithmetic)  # a loader may have set others
         if key not in self._hashes:
             is_anew = model.depends_on_seed or model.is_fitted
             self._hashes[key] = None if is_anew else weights_sha256(classifier)

@@ -6,6 +6,7 @@ Imports torch: only workers load this file.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ from testbed.errors import DeviceError
 _DEVICE_SHORTAGE = (
     "CUDA out of memory",
     "CUDA error: out of memory",
+    "CUDA driver error: out of memory",
+    "Triton Error [CUDA]: out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
@@ -78,6 +81,7 @@ def release_unused(device: torch.device) -> None:
     """Gives memory that PyTorch holds for later back to the device. Not from an `except` block: an error in hand
     holds the tensors of the frames that it passed through."""
     if device.type == "cuda":
+        gc.collect()  # networks and errors that refer to themselves hold tensors, too
         torch.cuda.empty_cache()
 
 

@@ -65,11 +65,15 @@ class UnitRun:
             while waiting:
                 self._run_together(self._loaded(waiting))
             for name in self._crowded_out.copy():
-                self._holdings.clear()
-                alone = self._loaded(deque([name]))
-                for run in alone.values():
-                    run.forget_limit()
-                self._run_together(alone)
+                self._run_alone(name)
+
+    def _run_alone(self, name: str) -> None:
+        """Gives a model the device to itself; on return nothing refers to it, so that the next one has it to itself."""
+        self._holdings.clear()
+        alone = self._loaded(deque([name]))
+        for run in alone.values():
+            run.forget_limit()
+        self._run_together(alone)
 
     def _prepare_bank(self) -> None:
         """Readies the bank; what is wrong with it fails the models, as soon as they are to be given a batch."""

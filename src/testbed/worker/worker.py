@@ -25,6 +25,7 @@ from testbed.worker.stopwatch import Stopwatch
 from testbed.worker.unit_run import Holdings, UnitRun
 
 MODELS_SHARE = 0.4  # of a device's memory, for parameters
+SHARED_MEMORY = 0.9  # of a device's, for the tensors of workers that share it; the rest is for their libraries
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,15 @@ class Worker:
     def __init__(self, config: WorkerConfig) -> None:
         self.config = config
         self.device = torch.device(config.device)
-        torch.set_num_threads(config.threads)
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
+            if config.sharing > 1:  # one that fills the device would halve the batches of the others, now and then
+                torch.cuda.set_per_process_memory_fraction(SHARED_MEMORY / config.sharing, self.device)
         else:
             keep_freed_memory()
-        set_flags(config.arithmetic)
         load_definitions(config.sources)
+        torch.set_num_threads(config.threads)  # definitions may have set this and flags, too
+        set_flags(config.arithmetic)
         self._holdings = Holdings(
             device=self.device,
             models=LoadedModels(
@@ -92,6 +95,7 @@ class Worker:
         if isinstance(begun.run, UnitFailure):
             return UnitResult(outcomes=dict.fromkeys(begun.unit.models, begun.run), facts={})
         if begun.is_done is not None:
+            torch.cuda.set_device(self.device)  # of this thread, which would take memory of the first device
             begun.is_done.synchronize()
         run, scene, stopwatch = begun.run, begun.run.scene, begun.run.scene.stopwatch
         outcomes: dict[str, Shard | UnitFailure] = dict(run.failures)

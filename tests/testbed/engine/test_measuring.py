@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.laboratory import put_planned
 
 from testbed.definitions import Sources, load_definitions
 from testbed.engine import measuring
@@ -132,6 +133,24 @@ def test_tasks_carry_the_place_to_the_workers(store: Store, cache: Path, monkeyp
     assert {task.setting: task.perturbs_on for task in tasks} == {
         "digits": "device", "digits-noise-linf-0.1": "cpu", "digits-noise-linf-0.2": "device"
     }  # fmt: skip
+
+
+def test_a_setting_that_is_stored_keeps_its_place_on_a_machine_that_measures_another(
+    store: Store, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "cheaper_places", Fake("cpu"))
+    request = Request(models=("digits-linear",), eval_settings=("digits-noise-linf-0.1",), limit=40, draws=1)
+    first = plan_evaluations(request, store, place_of(cache, "cuda:0")).preparation
+    put_planned(store, first.evaluations)
+    monkeypatch.setattr(measuring, "cheaper_places", fake := Fake("device"))
+    elsewhere = place_of(tmp_path / "another", "cuda:0")
+    found = plan_evaluations(request, store, elsewhere).preparation.evaluations
+    assert [ready.key for ready in found] == [ready.key for ready in first.evaluations]
+    more = planned(store, elsewhere, "digits-noise-linf-0.1", models=("digits-resnet",), seeds=(1,))
+    assert [ready.key.numerics.get("perturbed_on") for ready in more] == [None, "cpu"]  # comparable with the others
+    assert fake.asked == []
+    _, forced = planned(store, replace(elsewhere, perturbs_on="device"), "digits-noise-linf-0.1")
+    assert "perturbed_on" not in forced.key.numerics
 
 
 @pytest.mark.parametrize(("asked", "expected"), [("cpu", "cpu"), ("device", None)])

@@ -101,9 +101,13 @@ def test_models_settings_and_data_sets_are_chosen(lab: Any) -> None:
             lab.put(name, setting, OTHER, **BF16)
     assert len(report(lab).rows) == 4
     assert [row.evaluation.model for row in report(lab, models=("*-a",), settings=("toy",)).rows] == ["net-a"]
-    assert report(lab, datasets=("other",)).rows == []
-    with pytest.raises(UnknownNameError, match=r"'net-c' has no complete evaluation there. Did you mean net-"):
-        report(lab, models=("net-c",))
+    for what, name, asked, hint in (
+        ("Model", "net-c", "models", "Did you mean net-"),
+        ("Setting", "toys", "settings", "Did you mean toy"),
+        ("Data set", "elsewhere", "datasets", ".*--list-eval-settings-db"),
+    ):
+        with pytest.raises(UnknownNameError, match=f"^{what} '{name}' has no complete evaluation there. {hint}"):
+            report(lab, **{asked: (name,)})
 
 
 @pytest.fixture

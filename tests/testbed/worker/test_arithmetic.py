@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tests.workbench import NUM_SAMPLES, Workbench, logits, unit, workbench
+from tests.workbench import NUM_SAMPLES, Sums, Workbench, logits, unit, workbench
 from torch import Tensor, nn
 
+from testbed.definitions import Sources
 from testbed.engine.arithmetic import Arithmetic
 from testbed.records import Shard
 from testbed.worker.apply_arithmetic import padded, set_flags
@@ -26,20 +29,87 @@ def network() -> nn.Module:
 
 @pytest.fixture(autouse=True)
 def _flags() -> Iterator[None]:
-    matmul, cudnn = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
     yield
-    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = matmul, cudnn
+    set_flags(Arithmetic())
+
+
+def _tf32() -> list[bool]:
+    """Whether products, convolutions and recurrent layers use TF32, and whether the CPU rounds its products."""
+    backends = torch.backends
+    flags = (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn, backends.mkldnn.matmul)
+    assert (backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32) is not None  # mixed flags cannot be read
+    return [flag.fp32_precision in ("tf32", "bf16") for flag in flags]
+
+
+def _by_old_flags() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+
+
+def _by_no_flags() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+
+def _by_matmul_precision() -> None:
+    torch.set_float32_matmul_precision("medium")
+
+
+def _by_new_flags() -> None:
+    torch.backends.fp32_precision = torch.backends.cudnn.fp32_precision = "tf32"
+
+
+def _by_newest_flags() -> None:
+    torch.backends.cuda.matmul.fp32_precision = torch.backends.cudnn.conv.fp32_precision = "tf32"
+
+
+ELSEWHERE = (_by_old_flags, _by_no_flags, _by_matmul_precision, _by_new_flags, _by_newest_flags)
 
 
 @pytest.mark.parametrize(
-    ("precision", "expected"), [("fp32", False), ("tf32", True), ("bf16", False), ("fp16", False), (None, None)]
+    ("precision", "expected"),
+    [
+        ("fp32", [False, False, False, False]),
+        ("tf32", [True, True, True, False]),
+        ("bf16", [False, False, False, False]),
+        ("fp16", [False, False, False, False]),
+        (None, [False, True, True, False]),  # what PyTorch does by itself
+    ],
 )
-@pytest.mark.parametrize("before", [False, True])
-def test_tf32_is_set_both_ways_and_left_alone_by_default(precision: Any, expected: bool | None, before: bool) -> None:
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = before
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+def test_tf32_is_what_is_recorded_whatever_was_set_elsewhere(precision: Any, expected: Any, elsewhere: Any) -> None:
+    elsewhere()
     set_flags(Arithmetic(precision=precision))
-    found = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
-    assert found == ((before, before) if expected is None else (expected, expected))
+    assert _tf32() == expected
+
+
+def test_algorithms_are_not_chosen_by_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
+    set_flags(Arithmetic())
+    assert not torch.backends.cudnn.benchmark
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+def test_flags_that_a_loader_or_a_plugin_sets_do_not_hold(
+    workbench: Workbench, tmp_path: Path, elsewhere: Callable[[], None]
+) -> None:
+    found = []
+
+    class Watched(Sums):
+        def forward(self, images: Tensor) -> Tensor:
+            found.append(_tf32())
+            return super().forward(images)
+
+    def load() -> nn.Module:
+        elsewhere()
+        return Watched()
+
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text("import torch\ntorch.set_float32_matmul_precision('high')\ntorch.set_num_threads(3)\n")
+    model, task = workbench.model("watched", load), workbench.task()
+    worker = workbench.worker(arithmetic=Arithmetic(precision="fp32"), sources=Sources(plugins=(plugin,)))
+    assert not any(_tf32())
+    assert torch.get_num_threads() == 1
+    worker.run(unit(task, model))
+    assert found == [[False] * 4] * 3
 
 
 def test_low_precision_is_that_of_the_network_alone_and_logits_are_float32(workbench: Workbench) -> None:
@@ -103,6 +173,25 @@ def test_a_compiled_network_sees_one_size_alone_and_rows_that_fill_it_are_cut(
     assert logits(whole, model).shape == (NUM_SAMPLES, 3)
     assert whole.outcomes[model].batch_size == 8
     np.testing.assert_array_equal(logits(probe, model), logits(whole, model)[:2])
+
+
+def test_every_network_of_a_class_is_compiled_not_the_first_eight_alone(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled, plain = [], nn.Module.compile
+
+    def counted(graph: Any, _: Any) -> Any:
+        compiled.append(graph)
+        return graph.forward
+
+    def layers(count: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), *[nn.Linear(32, 32) for _ in range(count)], nn.Linear(32, 3))
+
+    monkeypatch.setattr(nn.Module, "compile", lambda self, **given: plain(self, backend=counted, **given))
+    names = [workbench.model(f"layers-{count}", partial(layers, count)) for count in range(10)]
+    task = workbench.task()
+    workbench.worker(arithmetic=Arithmetic(is_compiled=True)).run(unit(task, *names))
+    assert len(compiled) == 10
 
 
 def test_padding_repeats_the_last_image() -> None:

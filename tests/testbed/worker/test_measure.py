@@ -15,7 +15,7 @@ from torch import Tensor
 from testbed.data.imagebank import Bank
 from testbed.definitions import Sources
 from testbed.engine.unit import Task, WorkerConfig
-from testbed.worker import stopwatch, trials
+from testbed.worker import measure, stopwatch, trials
 from testbed.worker.measure import cheaper_places, largest_batches
 from testbed.worker.trials import cheaper_place, largest_batch
 
@@ -127,7 +127,19 @@ def test_it_is_tried_in_a_process_that_may_die_on_samples_that_need_not_be_there
     config = WorkerConfig(name="w", device="cpu", threads=1, sources=Sources(plugins=(plugin,)), data_root=None,
                           tasks=(task,))  # fmt: skip
     before, after, deadly = (unit(0, name, stop=64) for name in ("plain", "plain", "deadly"))
-    sizes = largest_batches(config, [before, deadly, after])
+    sizes = list(largest_batches(config, [before, deadly, after]))
     assert sizes[1] is None
     assert all(size in (1, 2, 4, 8, 16, 32, 64) for size in (sizes[0], sizes[2]))
-    assert cheaper_places(config, [before]) == ["device"]
+    assert list(cheaper_places(config, [before])) == ["device"]
+
+
+def test_a_process_that_cannot_begin_is_not_started_for_every_model(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    task, starts, plain = workbench.task(), [], measure._answers
+    config = WorkerConfig(name="w", device="cpu", threads=-1, sources=Sources(), data_root=None,
+                          tasks=tuple(workbench.tasks))  # fmt: skip
+    monkeypatch.setattr(measure, "_answers", lambda *given: starts.append(1) or plain(*given))
+    assert list(largest_batches(config, [unit(task, "any")] * 3)) == [None] * 3
+    assert starts == [1]
+    assert "RuntimeError" in capfd.readouterr().err  # it says itself why

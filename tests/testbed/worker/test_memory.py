@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from tests.conftest import ROOT
+from tests.fake_cuda import fake_cuda
 from tests.workbench import NUM_SAMPLES, Sums, Workbench, logits, unit, workbench
 from torch import Tensor, nn
 
 from testbed.engine.unit import UnitFailure
-from testbed.worker.memory import is_device_shortage, is_host_shortage, total_memory
+from testbed.worker.memory import is_device_shortage, is_host_shortage, release_unused, total_memory
 
 __all__ = ["workbench"]  # a fixture
 SHORTAGES = [
@@ -23,6 +25,8 @@ SHORTAGES = [
     RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
     torch.AcceleratorError("CUDA error: out of memory"),
+    RuntimeError("CUDA driver error: out of memory"),  # where segments of memory can grow
+    RuntimeError("Triton Error [CUDA]: out of memory"),
 ]
 
 
@@ -104,6 +108,24 @@ def test_a_model_that_fails_at_one_image_gets_the_device_to_itself_once(workbenc
     assert result.outcomes["crowded"].batch_size == 8  # whole batches are tried again
 
 
+def test_each_of_several_that_fail_at_one_image_gets_the_device_to_itself(workbench: Workbench) -> None:
+    class Tight(Sums):
+        def forward(self, images: Tensor) -> Tensor:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    others: list[weakref.ref[nn.Module]] = []
+    beside: list[list[bool]] = []
+
+    def load() -> nn.Module:
+        beside.append([other() is not None for other in others])
+        others.append(weakref.ref(network := Tight()))
+        return network
+
+    names, task = [workbench.model(name, load) for name in ("first", "second")], workbench.task()
+    workbench.worker().run(unit(task, *names))
+    assert beside == [[], [True], [False, False], [False, False, False]]
+
+
 def test_what_does_not_fit_alone_either_fails_with_a_remedy_and_harms_no_other(workbench: Workbench) -> None:
     network = Greedy(0)
     names = [workbench.model("greedy", lambda: network), workbench.model("modest")]
@@ -170,6 +192,18 @@ print(pages() - before)
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert int(done.stdout) < 20 * 9_000  # pages of 4 kB in these tensors
+
+
+def test_memory_is_given_back_with_what_refers_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Sums()
+    network.run = network.forward
+    is_there = weakref.ref(network)
+    with fake_cuda(monkeypatch):
+        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: left.append(is_there()))
+        left: list[nn.Module | None] = []
+        del network
+        release_unused(torch.device("cuda"))
+    assert left == [None]
 
 
 def test_memory_of_the_machine_is_a_plausible_number() -> None:

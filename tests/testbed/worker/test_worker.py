@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -212,6 +213,23 @@ def test_models_go_when_their_parameters_exceed_the_share_of_memory(
     result = shared.run(unit(task, *names))
     assert all(isinstance(result.outcomes[name], Shard) for name in names)
     assert loads == list("abc")
+
+
+def test_a_network_that_refers_to_itself_is_gone_as_well(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[weakref.ref[nn.Module]] = []
+
+    def load() -> nn.Module:
+        network = Sums()
+        network.run = network.forward  # a cycle, as in compiled networks
+        loaded.append(weakref.ref(network))
+        return network
+
+    names, task = [workbench.model(name, load) for name in "ab"], workbench.task()
+    monkeypatch.setattr(worker_module, "MODELS_SHARE", 0)  # one at a time
+    worker = workbench.worker()
+    for name in names:
+        worker.run(unit(task, name))
+    assert [network() is None for network in loaded] == [True, False]
 
 
 def test_noise_is_the_same_wherever_it_is_computed(workbench: Workbench) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tests.fake_cuda import OnCpu, fake_cuda
+from tests.fake_cuda import FakeEvent, OnCpu, fake_cuda
 from tests.workbench import NUM_SAMPLES, SHAPE, Sums, Workbench, logits, unit, workbench
 from torch import Tensor, nn
 
@@ -180,6 +182,39 @@ def test_a_bank_that_has_become_whole_is_opened_anew(workbench: Workbench) -> No
         banks.prepare(task, lambda: None)
         banks.read(task.bank, indices, device=cpu)
     assert opened == [False, True]
+
+
+def test_every_thread_of_a_worker_works_on_its_own_device(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first device is what a new thread would hold memory of."""
+    chosen: dict[int, str] = {}
+    needed = set()
+
+    def pinned(tensor: Tensor) -> Tensor:
+        needed.add(get_ident())
+        return tensor.clone()
+
+    model, task = workbench.model("sums"), workbench.task()
+    with fake_cuda(monkeypatch, num_bytes=1), ThreadPoolExecutor(1) as second:
+        monkeypatch.setattr(torch.cuda, "set_device", lambda device: chosen.__setitem__(get_ident(), str(device)))
+        monkeypatch.setattr(Tensor, "pin_memory", pinned)
+        monkeypatch.setattr(FakeEvent, "synchronize", lambda _: needed.add(get_ident()))
+        worker = workbench.worker(device="cuda:0")
+        second.submit(worker.finish, worker.begin(unit(task, model))).result()
+    assert len(needed) == 3  # it uploads in its own, reads in a second, and finishes in a third
+    assert {chosen.get(thread) for thread in needed} == {"cuda:0"}
+
+
+@pytest.mark.parametrize(("sharing", "expected"), [(1, []), (2, [0.45]), (3, [0.3])])
+def test_workers_that_share_a_device_leave_memory_to_each_other(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch, sharing: int, expected: list[float]
+) -> None:
+    found: list[float] = []
+    with fake_cuda(monkeypatch):
+        monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda share, _: found.append(share))
+        workbench.worker(device="cuda:0", sharing=sharing)
+    assert found == pytest.approx(expected)
 
 
 def test_a_device_that_does_nothing_any_more_ends_the_worker(
