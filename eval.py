@@ -11,7 +11,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import BATCH_SIZE, ManyCommand, complete_names, no_download_option, run
+from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, no_download_option, run
 
 
 @click.command(cls=ManyCommand, context_settings={"show_default": True})
@@ -52,11 +52,11 @@ from testbed.cli import BATCH_SIZE, ManyCommand, complete_names, no_download_opt
     help="Keep decoded images on disk; off: decode them whenever they are needed.",
 )  # fmt: skip
 @click.option(
-    "--bank-limit", type=click.FloatRange(min=0, min_open=True), envvar="TESTBED_BANK_LIMIT", metavar="GB",
+    "--bank-limit", type=AMOUNT, envvar="TESTBED_BANK_LIMIT", metavar="GB",
     help="What decoded images may take on disk: the oldest go first. [default: all but a tenth of the disk]",
 )  # fmt: skip
 @click.option(
-    "--unit-timeout", type=click.FloatRange(min=0, min_open=True), default=1800.0, metavar="SECONDS",
+    "--unit-timeout", type=AMOUNT, default=1800.0, metavar="SECONDS",
     help="A worker without a sign of life for so long is replaced.",
 )  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples of a seeded order.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -99,10 +100,31 @@ class _BatchSize(click.IntRange):
     name = "batch size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == "auto" else super().convert(value, param, ctx)
+        if value == "auto":
+            return value
+        if not str(value).removeprefix("-").isdecimal():
+            self.fail(f"'{value}' is neither a number of images nor 'auto'.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 BATCH_SIZE = _BatchSize(min=1)
+
+
+class _Amount(click.FloatRange):
+    """A finite number above 0, of the unit that the option's metavar names."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            is_amount = 0 < float(value) < math.inf
+        except ValueError:
+            is_amount = False
+        if not is_amount:
+            unit = f" of {param.metavar}" if param is not None and param.metavar else ""
+            self.fail(f"'{value}' is not a number{unit} above 0.", param, ctx)
+        return float(value)
+
+
+AMOUNT = _Amount(min=0, min_open=True)
 
 
 def _is_number(arg: str) -> bool:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from testbed.errors import StoreError
 
 MAX_BYTES = 64 << 20  # a file of this size is put aside, in the place of the one that was put aside before
 _LOGGER = logging.getLogger("testbed.events")
@@ -30,18 +28,17 @@ def record(event: str, **facts: Any) -> None:
 
 
 @contextmanager
-def event_log(path: Path) -> Iterator[None]:
-    """Appends the events of the block to a file.
-
-    Raises: StoreError: the file cannot be written.
-    """
+def event_log(path: Path, *, warn: Callable[[str], None]) -> Iterator[None]:
+    """Appends the events of the block to a file; `warn` is told where it cannot be written, and the block goes on."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.stat().st_size > MAX_BYTES:
             path.replace(path.with_name(f"{path.name}.1"))
         handler = _File(path, encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"The log {path} cannot be written ({error.strerror}). Choose another place.") from error
+        warn(f"Warning: The log {path} cannot be written ({error.strerror}), so that events are not kept.")
+        yield
+        return
     handler.setFormatter(_JsonLines())
     before = _LOGGER.level
     _LOGGER.addHandler(handler)

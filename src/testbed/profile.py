@@ -10,8 +10,8 @@ from pathlib import Path
 
 DRIVER = "driver"
 # The rows: what comes before a worker's first unit, the stages of its units, what the driver does, and what is left.
-BEFORE = ("start-up", "preflight")
-ROWS = (*BEFORE, "worker start", "read", "load", "perturb", "forward", "encode", "store", "results")
+BEFORE = ("start-up", "preflight", "decode")
+ROWS = (*BEFORE, "worker start", "read", "load", "perturb", "forward", "encode", "lost", "store", "results")
 IDLE, AT_ONCE = "idle", "at once"
 
 Seconds = dict[str, float]  # by row
@@ -34,10 +34,11 @@ class Profile:
         self.clock, self._is_inline = clock, is_inline
         self._begun = self._phase_begun = clock() if begun is None else begun
         self._phase = BEFORE[0]
-        self._waited = 0.0  # by the driver, for workers, in this phase
+        self._apart = 0.0  # of this phase, what is not its own: the wait for workers, and what has another row
         self._driver: Seconds = {}
         self._workers: dict[str, Seconds] = {}
         self._starting: dict[str, float] = {}  # workers that have not been heard of, and since when
+        self._heard: dict[str, float] = {}  # the others, and when they were heard of last
 
     @classmethod
     def of_this_process(cls, *, is_inline: bool = False) -> Profile:
@@ -47,8 +48,13 @@ class Profile:
     def begin(self, phase: str) -> None:
         """Begins a phase of the driver: 'preflight', 'store' (less the wait for workers) or 'results'."""
         now = self.clock()
-        self._driver[self._phase] = self._driver.get(self._phase, 0.0) + now - self._phase_begun - self._waited
-        self._phase, self._phase_begun, self._waited = phase, now, 0.0
+        self._driver[self._phase] = self._driver.get(self._phase, 0.0) + now - self._phase_begun - self._apart
+        self._phase, self._phase_begun, self._apart = phase, now, 0.0
+
+    def took(self, row: str, seconds: float) -> None:
+        """Part of the present phase went into something that has a row of its own."""
+        self._driver[row] = self._driver.get(row, 0.0) + seconds
+        self._apart += seconds
 
     def started(self, worker: str, seconds: float) -> None:
         """A worker has been started, which took `seconds`; it may have to import much before it says something."""
@@ -61,10 +67,18 @@ class Profile:
         """A worker has given a sign of life: the first one ends its start."""
         if (begun := self._starting.pop(worker, None)) is not None:
             self.busy(worker, {"worker start": self.clock() - begun})
+        self._heard[worker] = self.clock()
+
+    def lost(self, worker: str) -> None:
+        """A worker has died, or was silent for too long: what it was at since it was heard of last came to nothing."""
+        since = self._heard.pop(worker, self.clock())
+        self.heard(worker)
+        if since < self.clock():
+            self.busy(worker, {"lost": self.clock() - since})
 
     def waited(self, seconds: float) -> None:
         """The driver has waited for workers."""
-        self._waited += seconds
+        self._apart += seconds
 
     def busy(self, worker: str, stage_seconds: Mapping[str, float]) -> None:
         """Where the time of a worker's unit went, by stage."""

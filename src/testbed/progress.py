@@ -45,7 +45,7 @@ class PlanProgress:
     ) -> None:
         self._is_terminal = sys.stderr.isatty() and not is_quiet
         self._is_quiet = is_quiet
-        self._total, self._done = total, done
+        self._total, self._done, self._is_starting = total, done, True
         self._decoding, self._on_busy = decoding, on_busy
         self._devices = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(devices).items())
         self._last_line = self._last_look = monotonic()
@@ -75,13 +75,30 @@ class PlanProgress:
         self._bar.update(num_samples)
         self._say_line_if_due()
 
+    def skip(self, num_samples: int) -> None:
+        """`num_samples` need not be done any more: like those that were stored before, they are no speed."""
+        self._done += num_samples
+        self._marks = deque((at, done + num_samples) for at, done in self._marks)
+        if self._is_terminal:
+            self._bar.n += num_samples
+            self._bar.initial += num_samples
+            self._bar.last_print_n += num_samples
+
     def tick(self) -> None:
         """Time has passed: the bar's clock moves, and a line is due from time to time, also where nothing advances."""
         if self._is_terminal and monotonic() - self._last_look > LOOK_SECONDS:
             self._last_look = monotonic()
-            self._bar.set_postfix_str(self._decoded(), refresh=False)
+            words = ("starting" if self._is_starting else "", self._decoded())
+            self._bar.set_postfix_str(", ".join(filter(None, words)), refresh=False)
             self._bar.refresh()
         self._say_line_if_due()
+
+    def began(self) -> None:
+        """A worker is up: time from now on counts for the bar's speed."""
+        if self._is_starting:
+            self._is_starting = False
+            self._marks = deque([(monotonic(), self._done)])
+            self._bar.unpause()
 
     def busy(self, worker_name: str, stage_seconds: Mapping[str, float]) -> None:
         """Where the time of a worker's latest unit went, by stage."""

@@ -123,7 +123,8 @@ def _noise_words(shift: Shift) -> str:
 
 def _draws_words(result: Result) -> str:
     fits = by_fit(result.runs)
-    draws = f"{sum(run.evaluation.num_draws for run in fits[0])} draws each"
+    num_draws = sum(run.evaluation.num_draws for run in fits[0])
+    draws = "1 draw each" if num_draws == 1 else f"{num_draws} draws each"
     if len(fits) == 1:
         return draws
     where = "with {} fitted models" if result.evaluation.test_fraction is None else "in {} re-splits of the data"

@@ -90,8 +90,8 @@ def test_a_plan_tells_its_bytes_and_is_refused_where_the_disk_cannot_hold_them(
     )
     full = evaluate(command, "--db", PYTHONPATH=str(tmp_path))
     assert full.code == 3
-    assert "The plan stores 0.09 MB of logits but " in full.err
-    assert "results has 0.05 MB free." in full.err
+    assert f"The plan stores {NUM_SAMPLES * 48:,} bytes of logits but " in full.err
+    assert f"results has {NUM_SAMPLES * 28:,} bytes free." in full.err
     assert "ask for less with --store-logits" in full.err
     assert num_bytes(tmp_path) == 0
     half = evaluate(command, "--dry-run", "--store-logits", "float16", PYTHONPATH=str(tmp_path))

@@ -61,10 +61,12 @@ def test_the_profile_adds_up_and_the_log_tells_the_run(command: Command, tmp_pat
     assert next(line for line in told if line.startswith("total")).count("100 %") == len(columns)
 
 
-def test_the_profile_is_printed_only_where_it_is_asked_for(command: Command) -> None:
-    done = command("eval.py", "--models", "digits-linear", "--eval-settings", "digits", "--workers", 0, "--limit", 9)
+def test_one_unit_needs_one_worker_and_nobody_asked_for_a_profile(command: Command, tmp_path: Path) -> None:
+    done = command("eval.py", "--models", "digits-linear", "--eval-settings", "digits", "--workers", 2, "--limit", 9,
+                   "--logdir", "log")  # fmt: skip
     assert done.code == 0, done.err
     assert "Where the time went" not in done.err
+    assert events(tmp_path / "log" / "evaluations.events.jsonl")[0]["devices"] == ["cpu"]
 
 
 def test_a_driver_with_workers_loads_nothing_heavy(tmp_path: Path, cache_home: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from testbed.cli import ManyCommand, run
+from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, run
 from testbed.errors import DataError, StoreError
 from testbed.interruption import Terminated
 
@@ -42,6 +42,29 @@ def test_an_option_without_a_value_is_refused() -> None:
         show.make_context("show", ["--models"])
     with pytest.raises(click.UsageError, match="unexpected extra argument"):
         show.make_context("show", ["--flag", "stray"])
+
+
+@click.command()
+@click.option("--limit", type=AMOUNT, metavar="GB")
+@click.option("--batch-size", type=BATCH_SIZE)
+def ask(**options: Any) -> None:
+    print(options)
+
+
+@pytest.mark.parametrize("word", ["5GB", "nan", "inf", "0", "-3", ""])
+def test_an_amount_is_a_finite_number_above_0(word: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"'{word}' is not a number of GB above 0"):
+        ask.make_context("ask", [f"--limit={word}"])
+    assert ask.make_context("ask", ["--limit", "0.5"]).params["limit"] == 0.5
+
+
+def test_a_batch_size_is_a_number_or_auto() -> None:
+    for word, size in (("8", 8), ("auto", "auto")):
+        assert ask.make_context("ask", ["--batch-size", word]).params["batch_size"] == size
+    with pytest.raises(click.BadParameter, match="'big' is neither a number of images nor 'auto'"):
+        ask.make_context("ask", ["--batch-size", "big"])
+    with pytest.raises(click.BadParameter, match="not in the range"):
+        ask.make_context("ask", ["--batch-size=-1"])
 
 
 def _command(error: BaseException | None, result: int = 0) -> click.Command:

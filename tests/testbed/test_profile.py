@@ -54,6 +54,19 @@ def test_the_driver_and_every_device_add_up_to_the_wall(clock: Clock) -> None:
     assert {round(sum(column.values()), 9) for column in columns.values()} == {13.5}
 
 
+def test_decoding_before_the_first_unit_has_a_row_of_its_own_in_every_column(clock: Clock) -> None:
+    profile = Profile(clock=clock)
+    profile.begin("preflight")
+    clock.now += 5
+    profile.took("decode", 4.0)
+    profile.begin("store")
+    profile.started("cpu/0", 0.0)
+    clock.now += 1
+    columns = profile.columns()
+    assert columns["driver"] == pytest.approx({"start-up": 0, "preflight": 1, "decode": 4, "store": 1, "idle": 0})
+    assert columns["cpu"]["decode"] == 4
+
+
 def test_a_worker_in_the_drivers_process_shares_its_column(clock: Clock) -> None:
     profile = Profile(is_inline=True, clock=clock)
     clock.now += 1
@@ -71,6 +84,21 @@ def test_a_worker_in_the_drivers_process_shares_its_column(clock: Clock) -> None
             {"start-up": 1, "preflight": 2, "worker start": 3, "forward": 4, "store": 0.5, "idle": 0.5}
         )
     }
+
+
+def test_what_a_lost_worker_was_at_is_told_and_its_start_is_a_start(clock: Clock) -> None:
+    profile = Profile(clock=clock)
+    profile.begin("store")
+    profile.started("cpu/0", 0.0)
+    clock.now += 2
+    profile.heard("cpu/0")
+    clock.now += 3
+    profile.lost("cpu/0")
+    profile.started("cpu/0~1", 0.0)
+    clock.now += 4
+    profile.lost("cpu/0~1")
+    clock.now += 1
+    assert profile.columns()["cpu"] == pytest.approx({"start-up": 0, "worker start": 6, "lost": 3, "idle": 1})
 
 
 def test_a_worker_in_the_place_of_a_lost_one_has_its_column(clock: Clock) -> None:

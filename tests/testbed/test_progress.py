@@ -72,6 +72,25 @@ def test_what_was_stored_before_is_no_speed_and_a_pause_is_forgotten(
     assert "10 per second" in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_what_need_not_be_done_any_more_is_done_and_no_speed(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with PlanProgress(total=1_000) as progress:
+        clock.now += 40
+        progress.skip(500)
+        progress.tick()
+    assert capsys.readouterr().err == "500/1000 samples (50 %), 0 per second, time left unknown\n"
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with PlanProgress(total=1_000) as progress:
+        progress.skip(500)
+        clock.now += 1
+        progress.tick()
+        told = terminal.getvalue().split("\r")[-1]
+    assert "50%" in told
+    assert "?, ? samples/s" in told
+
+
 def test_few_marks_are_kept_however_many_pieces_come(clock: Clock) -> None:
     with PlanProgress(total=10_000, is_quiet=True) as progress:
         for _ in range(10_000):
@@ -104,6 +123,22 @@ def test_a_terminal_sees_a_bar_with_devices_and_decoding(clock: Clock, monkeypat
     assert "cpu:" in told
     assert "1.00k/2.00k" in told
     assert "3/7 decoded" in told
+
+
+def test_a_bar_says_that_workers_start_and_does_not_count_that_as_speed(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with PlanProgress(total=1000) as progress:
+        clock.now += 60
+        progress.tick()
+        assert "starting" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+        progress.began()
+        clock.now += 10
+        progress.advance(100)
+        progress.tick()
+        assert "starting" not in sys.stderr.getvalue().rpartition("\r")[2]  # type: ignore[attr-defined]
+        assert progress._rate() == 10
 
 
 def test_the_stages_of_a_unit_are_handed_on() -> None:

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from testbed.cli import say
-from testbed.commands.places import database_url, log_database_url
+from testbed.commands.places import DEFAULT_DATABASE, DEFAULT_LOGDIR, LOG_DATABASE, database_url, log_database_url
+from testbed.errors import StoreError
 
 if TYPE_CHECKING:
     from testbed.store.store import Store
@@ -26,7 +27,19 @@ def reading(options: Options) -> Store:
     """The store, for reading only. Raises: StoreError: there is none."""
     from testbed.store.store import Store
 
+    _look_beside(options)
     return Store.open(store_url(options), read_only=True, create=False)
+
+
+def _look_beside(options: Options) -> None:
+    """Raises: StoreError: no database is named and the shared one is not there, but that of the log directory is."""
+    if options["logdir"] or options["db_url"] or DEFAULT_DATABASE.exists():
+        return
+    if (DEFAULT_LOGDIR / LOG_DATABASE).exists():
+        raise StoreError(
+            f"There is no database at {DEFAULT_DATABASE}. Results of eval.py without --db lie in a log directory: "
+            f"add --logdir {DEFAULT_LOGDIR}."
+        )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ from testbed.results import Result, results_object
 from testbed.results.corruption_choice import IN_MEMORY
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
+
+MANY = 4  # evaluations that failed for one reason, of which no more are named: one damaged file can fail hundreds
 
 
 def evaluate_command(**options: Any) -> int:
@@ -84,7 +87,7 @@ def evaluate_command(**options: Any) -> int:
             return _dry_run(request, store, place)
         make_plan(request)  # a name that is not there is told before anybody waits
         store.lock(driver_name(), on_wait=_tell_to_wait if options["wait"] else None)
-        with event_log(event_file(store.url)):
+        with event_log(event_file(store.url), warn=say):
             return _run(request, store, place, options)
 
 
@@ -93,9 +96,11 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
     profile.begin("preflight")
     planned = plan_evaluations(request, store, place, is_quiet=options["quiet"])
     _check_space(planned, store)
+    place = replace(place, devices=place.devices.at_most(planned.num_units))
     done = planned.num_samples - planned.num_missing
     if done:
         say(f"{done} of {planned.num_samples} samples are stored already.")
+    profile.took("decode", planned.filler.seconds)
     profile.begin("store")
     with PlanProgress(
         total=planned.num_samples,
@@ -153,13 +158,18 @@ def _check_space(planned: Planned, store: Store) -> None:
 
 
 def _report_failures(results: Sequence[Result]) -> int:
-    """Lists answers that are no numbers, and last, where they are seen, the evaluations that are not complete."""
+    """Lists answers that are no numbers, and last, where they are seen, the evaluations that failed, by the reason."""
     evaluations = list({run.evaluation.id: run.evaluation for result in results for run in result.runs}.values())
     for evaluation in evaluations:
         _warn_of_nonfinite(evaluation)
     left = [evaluation for evaluation in evaluations if evaluation.status != "complete"]
+    failed: dict[str, list[str]] = {}
     for evaluation in left:
-        say(f"Failed: {evaluation.model} on {evaluation.setting}: {evaluation.reason or evaluation.status}")
+        names = failed.setdefault(evaluation.reason or evaluation.status, [])
+        names.append(f"{evaluation.model} on {evaluation.setting}")
+    for reason, names in failed.items():
+        more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+        say(f"Failed: {', '.join(names[:MANY])}{more}: {reason}")
     return EXIT_SOME_FAILED if left else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.cli import say
@@ -32,7 +33,7 @@ def print_eval(options: Options) -> None:
             records = [evaluation_record(evaluation) for evaluation in found]
             print_json(records[0] if len(records) == 1 else records)
         else:
-            print("\n\n".join(map(_evaluation_text, found)))
+            print("\n\n".join(_evaluation_text(evaluation, found) for evaluation in found))
 
 
 def save_logits(options: Options) -> None:
@@ -62,18 +63,20 @@ def _evaluations(store: Store, *, model: str | None, setting: str) -> list[Evalu
     )
 
 
-def _evaluation_text(evaluation: Evaluation) -> str:
-    from testbed.results.numerics import arithmetic_words
+def _evaluation_text(evaluation: Evaluation, shown: Sequence[Evaluation]) -> str:
+    """An evaluation in words, with what of its numerics tells it from the others that are shown."""
+    from testbed.results.numerics import arithmetic_words, other_facts
 
     stale = ", stale: its definition has changed" if evaluation.is_stale else ""
     reason = f" ({evaluation.reason})" if evaluation.reason else ""
     compared = [value for values in evaluation.comparisons().values() for value in values]
+    facts = [arithmetic_words(evaluation.numerics), *other_facts(evaluation.numerics, [one.numerics for one in shown])]
     return "\n".join(
         [
             f"{evaluation.model} on {evaluation.setting}: {evaluation.status}{reason}{stale}",
             f"  n = {evaluation.n}, {evaluation.num_draws} draw(s), fit seed {evaluation.fit_seed}, "
             f"noise seed {evaluation.noise_seed}",
-            *([f"  computed in {way}"] if (way := arithmetic_words(evaluation.numerics)) else []),
+            *([f"  computed in {way}"] if (way := ", ".join(filter(None, facts))) else []),
             *(f"  {_metric_text(value)}" for value in (*evaluation.metrics(), *compared)),
         ]
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from testbed.commands.action import Options, definitions, print_json, reading
 from testbed.commands.administration import data_of
-from testbed.store.status import STATES, Status
+from testbed.store.status import STATES, Status, Unfinished
 from testbed.store.status import status as store_status
 
 SHOWN = 20  # unfinished evaluations
@@ -38,20 +39,28 @@ def diff_registry(options: Options) -> None:
 
 
 def _status_text(found: Status) -> str:
-    from testbed.results.numerics import arithmetic_key, arithmetic_words
-
     totals = ["all", *(str(found.total(state)) for state in STATES)]
     rows = [[model.model, *(str(model.counts[state]) for state in STATES)] for model in found.models]
     table = [["model", *STATES], *rows, totals]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]
     lines += [f"Written to by {found.writer}." if found.writer else "Nobody writes to it."]
-    is_ambiguous = len({arithmetic_key(one.numerics) for one in found.unfinished}) > 1
     for one in found.unfinished[:SHOWN]:
-        way = f" ({arithmetic_words(one.numerics)})" if is_ambiguous else ""
+        way = _numerics_words(one, found.unfinished)
         where = f" (process {one.pid} on {one.host})" if one.state == "running" else ""
         reason = f": {one.reason}" if one.reason else ""
         lines.append(f"{one.state}: {one.model}{way} on {one.eval_setting}{where}{reason}")
     if (left := sum(found.total(state) for state in STATES[1:-1]) - SHOWN) > 0:
         lines.append(f"... and {left} more")
     return "\n".join(lines)
+
+
+def _numerics_words(one: Unfinished, shown: Sequence[Unfinished]) -> str:
+    """What tells the numerics of an evaluation from those of the others; empty where nothing does."""
+    from testbed.results.numerics import arithmetic_key, arithmetic_words, other_facts
+
+    is_ambiguous = len({arithmetic_key(other.numerics) for other in shown}) > 1
+    twins = [other.numerics for other in shown if (other.model, other.eval_setting) == (one.model, one.eval_setting)]
+    facts = [arithmetic_words(one.numerics)] if is_ambiguous else []
+    told = ", ".join(filter(None, [*facts, *other_facts(one.numerics, twins)]))
+    return f" ({told})" if told else ""

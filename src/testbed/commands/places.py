@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 DEFAULT_DATABASE = Path("results/testbed.sqlite")
+DEFAULT_LOGDIR = Path("results/log")
 LOG_DATABASE = "evaluations.sqlite"
 _SQLITE = "sqlite:///"
 

@@ -90,6 +90,15 @@ class BankFill:
                 self._turn.release()
         return self._is_whole or numbers <= self._filled
 
+    def claim(self) -> int:
+        """Bytes that the bank has yet to take on the disk; from now on what it has there is in use.
+
+        The caller holds the folder's lock.
+        """
+        is_there = self._sees_whole() or self._file.partial_form(self._form.shape[0]) is not None
+        self.keep()
+        return 0 if is_there else self._form.num_bytes
+
     def allocate(self) -> None:
         """Takes the disk space of the bank, and makes room for it where need be.
 

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from testbed.errors import DataError
 from testbed.paths import HOME_VARIABLE
+from testbed.sizes import size_words
 
 PROTECTED_SECONDS = 3600.0
 _SHARE_OF_DISK = 0.9  # of what is free, and what banks take already
@@ -104,18 +105,15 @@ def _remove(bank: KeptBank, folder: Path) -> bool:
 
 
 def _check_room(folder: Path, num_bytes: int, *, free: int, total: int, allowed: int) -> None:
+    needed = f"The decoded images need {size_words(num_bytes)}"
     if num_bytes > free:
         raise DataError(
-            f"The decoded images need {_gb(num_bytes)} but {folder} has {_gb(free)} free. Free some space, set "
-            f"{HOME_VARIABLE} to a folder on another disk, or decode images whenever they are needed (--bank off)."
+            f"{needed} but {folder} has {size_words(free)} free. Free some space, set {HOME_VARIABLE} to a folder on "
+            "another disk, or decode images whenever they are needed (--bank off)."
         )
     if total + num_bytes > allowed:
         raise DataError(
-            f"The decoded images need {_gb(num_bytes)}, and those in {folder} that were used within the last hour take "
-            f"{_gb(total)}: together more than the {_gb(allowed)} that are allowed. Raise --bank-limit, set "
-            f"{HOME_VARIABLE} to a folder on a larger disk, or decode images whenever they are needed (--bank off)."
+            f"{needed}, and those in {folder} that were used within the last hour take {size_words(total)}: together "
+            f"more than the {size_words(allowed)} that are allowed. Raise --bank-limit, set {HOME_VARIABLE} to a "
+            "folder on a larger disk, or decode images whenever they are needed (--bank off)."
         )
-
-
-def _gb(num_bytes: int) -> str:
-    return f"{num_bytes / 1e9:.1f} GB"

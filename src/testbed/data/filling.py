@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event, Thread
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from testbed.data.bankfile import BankFile, Form
 from testbed.data.bankfill import LOOK_SECONDS, SMALL, BankFill, Progress
 from testbed.data.blocks import bank_form, decode_all
-from testbed.data.eviction import folder_lock, touch
+from testbed.data.eviction import folder_lock, make_room, touch
 from testbed.data.imagebank import Bank, bank_fingerprint
 from testbed.data.imagepipeline import Pipeline
 from testbed.data.pipelines import Recipe
@@ -39,6 +40,9 @@ class BankFiller:
         streams: which banks are not kept on disk but decoded whenever needed: 'none', 'large' ones that are not there
             yet (for a plan that is not carried out), or 'all'.
         shown: makes, of a sentence, what shows the progress of a decoding that is waited for.
+
+    Attributes:
+        seconds: that were spent waiting for decoding.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class BankFiller:
         self._reserved: list[BankFill] = []
         self._kept: list[Path] = []  # banks that were whole when they were planned
         self._asked: dict[str, None] = {}  # banks whose samples were asked for and are not there, in that order
+        self.seconds = 0.0
         self._stop = Event()
         self._threads: list[Thread] = []
 
@@ -97,22 +102,28 @@ class BankFiller:
         fill = self._fills.get(bank.fingerprint)
         if fill is None:
             return
+        begin = monotonic()
         with self._shown(f"Decoding {bank.shape[0]:,} samples.") as progress, self._pool() as pool:
             while not fill.is_over() and not self._stop.is_set():
                 if not fill.work(pool, self._stop, progress=progress):
                     self._stop.wait(LOOK_SECONDS)
+        self.seconds += monotonic() - begin
         if fill.failure is not None:
             raise fill.failure
 
     def reserve(self, banks: Iterable[Bank]) -> None:
         """Takes the disk space of banks that are not whole, so that `start` fills them; others make room.
 
-        Raises: DataError: the disk is too small, or cannot be written.
+        Raises: DataError: the disk is too small for all of them together, and then none has been begun; or it cannot be
+            written.
         """
-        for fill in {bank.fingerprint: self._fills.get(bank.fingerprint) for bank in banks}.values():
-            if fill is not None and not fill.is_over() and fill not in self._reserved:
-                fill.allocate()
-                self._reserved.append(fill)
+        fills = {bank.fingerprint: self._fills.get(bank.fingerprint) for bank in banks}.values()
+        new = [fill for fill in fills if fill is not None and not fill.is_over() and fill not in self._reserved]
+        if new:
+            self._make_room(new)
+        for fill in new:
+            fill.allocate()
+            self._reserved.append(fill)
 
     def start(self) -> None:
         """Begins to fill, in the background, the banks that are reserved, those first that are asked for."""
@@ -143,6 +154,13 @@ class BankFiller:
             thread.join()
         for fill in self._fills.values():
             fill.close()
+
+    def _make_room(self, fills: Sequence[BankFill]) -> None:
+        """Makes room for all of them at once: one that fits must not take the place of a plan that does not."""
+        folder = cache_folder(self._cache_root, "bank")
+        with folder_lock(folder):
+            if num_bytes := sum(fill.claim() for fill in fills):
+                make_room(folder, num_bytes, limit=self._limit)
 
     def _planned(self, pipeline: Pipeline, key: str, recipe: Recipe | None) -> Bank:
         if recipe is not None and self._streams == "all":

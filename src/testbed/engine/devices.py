@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.engine.arithmetic import Arithmetic
@@ -36,6 +36,10 @@ class Devices:
         """The devices, each once."""
         return tuple(dict.fromkeys(self.names))
 
+    def at_most(self, num_workers: int) -> Devices:
+        """The first of them, for so many workers and at least one."""
+        return replace(self, names=self.names[: max(1, num_workers)])
+
 
 def choose_devices(*, gpus: Sequence[int] | None, workers: int | None, workers_per_gpu: int = 1) -> Devices:
     """So many workers per GPU that is asked for; without `gpus` all CUDA devices, else CPU workers.
@@ -52,7 +56,8 @@ def choose_devices(*, gpus: Sequence[int] | None, workers: int | None, workers_p
         asked = f"--workers-per-gpu {workers_per_gpu}" if gpus is None else f"--gpus {_listed(gpus)}"
         raise DeviceError(f"{asked} and --workers {workers} exclude each other: --workers is for the CPU.")
     if workers is not None:
-        return Devices(names=("cpu",) * max(1, workers), is_inline=workers == 0)
+        notice = f"{workers} workers share {available_cores()} core(s)." if workers > available_cores() else ""
+        return Devices(names=("cpu",) * max(1, workers), is_inline=workers == 0, notice=notice)
     present = _num_cuda_devices()
     if gpus is not None:
         names = _cuda_names(gpus, present)
@@ -104,7 +109,8 @@ def _cuda_names(gpus: Sequence[int], present: int) -> tuple[str, ...]:
         told = "; ".join(str(one) for one in cards) if any(one.name for one in cards) else _listed(range(present))
         found = f"{present} present ({told})" if present else "none is present"
         remedy = "Choose among these" if present else "Leave --gpus out to run on the CPU"
-        raise DeviceError(f"GPU {_listed(absent)} was asked for, but {found}{_hidden()}. {remedy}.")
+        asked = f"GPU {absent[0]} was" if len(absent) == 1 else f"GPUs {_listed(absent)} were"
+        raise DeviceError(f"{asked} asked for, but {found}{_hidden()}. {remedy}.")
     return tuple(f"cuda:{gpu}" for gpu in gpus)
 
 

@@ -30,13 +30,19 @@ class Progress(Protocol):
     """Where the driver reports what it has done."""
 
     def advance(self, num_samples: int) -> None:
-        """`num_samples` more have gone through a classifier or need not any more."""
+        """`num_samples` more have gone through a classifier."""
+
+    def skip(self, num_samples: int) -> None:
+        """`num_samples` need not go through a classifier any more."""
 
     def say(self, line: str) -> None:
         """A line for the user, beside the bar."""
 
     def tick(self) -> None:
         """Time has passed: called again and again, also while nothing advances."""
+
+    def began(self) -> None:
+        """A worker is up and gives signs of life."""
 
     def busy(self, worker_name: str, stage_seconds: Mapping[str, float]) -> None:
         """Where the time of a worker's latest unit went, by stage."""
@@ -117,6 +123,8 @@ class Driver:
         self._watch.add(worker, in_place_of=in_place_of)
 
     def _run_units(self, units: Iterable[Unit], take: Callable[[Answers], None]) -> None:
+        if self._is_interrupted():  # while workers were started: nothing is begun on them
+            return
         self._queue.extend(units)
         while not self._queue.is_done:
             self._feed()
@@ -173,6 +181,7 @@ class Driver:
                 self._replace(event.worker, event.outcome)
                 continue
             self._watch.heard(event.worker)
+            self._progress.began()
             if not isinstance(event.outcome, SignOfLife) and self._queue.answered(event.worker, event.unit):
                 answers.append((event.unit, event.outcome))  # type: ignore[arg-type]
                 self._progress.busy(event.worker, event.outcome.seconds)
@@ -189,7 +198,7 @@ class Driver:
         reason = self._watch.verdict(worker) or lost.reason
         self._workers.remove(worker)
         suspect = self._queue.lose(worker, is_at_work=self._watch.is_up(worker))
-        self._progress.say(f"lost: {reason}")
+        self._progress.say(f"lost{self._with_what(suspect)}: {reason}")
         record("lost", worker=worker, reason=reason, unit=_facts(suspect))
         if self._is_interrupted():
             return
@@ -202,11 +211,17 @@ class Driver:
         else:
             raise TestbedError(f"No worker could be started, the last one {MAX_STARTS} times: {reason}.")
 
+    def _with_what(self, unit: Unit | None) -> str:
+        """Of a lost worker, what it was at; it is tried again."""
+        if unit is None:
+            return ""
+        return f" at {', '.join(unit.models)} on {self._ledger.entry(unit, unit.models[0]).ready.setting.name}"
+
     def _retry(self, unit: Unit, models: Iterable[str], reason: str) -> None:
         for name in models:
             if not self._queue.retry(unit, name):
                 where = f"{MAX_ATTEMPTS} times at samples {unit.start} to {unit.stop}"
-                self._fail(self._ledger.entry(unit, name), UnitFailure(reason=f"{reason}, {where}"))
+                self._fail(self._ledger.entry(unit, name), UnitFailure(reason=f"{where}: {reason}"))
 
     def _take_probes(self, answers: Answers) -> None:
         for unit, result in answers:
@@ -265,7 +280,7 @@ class Driver:
             return
         entry.reason = failure.reason
         self._store.fail_evaluation(entry.id, failure.reason)
-        self._progress.advance(entry.num_missing)
+        self._progress.skip(entry.num_missing)
         ready = entry.ready
         names = {"model": ready.pairing.model.name, "setting": ready.setting.name}
         record("failed", evaluation=entry.id, **names, reason=failure.reason, traceback=failure.traceback)

@@ -33,6 +33,7 @@ from testbed.records import (
     ShardRange,
 )
 from testbed.run_split import RunSplit
+from testbed.sizes import size_words
 from testbed.store.views import planned_ranges
 
 SMALL_DATASET = 10_000
@@ -273,11 +274,7 @@ def check_disk_space(num_bytes: int, folder: Path) -> None:
     free = shutil.disk_usage(existing).free
     if num_bytes > free:
         raise StoreError(
-            f"The plan stores {_size(num_bytes)} of logits but {folder} has {_size(free)} free. "
+            f"The plan stores {size_words(num_bytes)} of logits but {folder} has {size_words(free)} free. "
             "Free some space, choose another place with --db-url or --logdir, or ask for less with --store-logits, "
             "--limit or --draws."
         )
-
-
-def _size(num_bytes: int) -> str:
-    return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e9 else f"{num_bytes / 1e6:.2f} MB"

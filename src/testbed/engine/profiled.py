@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.engine.engine import Engine, Event
+from testbed.engine.engine import Engine, Event, WorkerLost
 from testbed.engine.unit import Unit
 from testbed.profile import Profile
 
@@ -31,7 +31,8 @@ class ProfiledEngine:
         events = self._engine.wait(timeout)
         self._profile.waited(self._profile.clock() - begin)
         for event in events:
-            self._profile.heard(event.worker)
+            is_lost = isinstance(event.outcome, WorkerLost)
+            (self._profile.lost if is_lost else self._profile.heard)(event.worker)
         return events
 
     def kill(self, worker: str) -> None:

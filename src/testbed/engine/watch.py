@@ -68,7 +68,8 @@ class Watch:
         """Those of the workers that have been silent for too long; each is named once."""
         silent = [worker for worker in workers if not self._seen[worker].verdict and self._is_silent(worker)]
         for worker in silent:
-            self._seen[worker].verdict = f"worker {worker} gave no sign of life for {self._limit(worker):g} s"
+            limit = f"{self._limit(worker):g} s"
+            self._seen[worker].verdict = f"worker {worker} gave no sign of life for {limit}; --unit-timeout allows more"
         return silent
 
     def verdict(self, worker: str) -> str:

@@ -53,6 +53,18 @@ def test_what_is_shown_of_a_model_tells_its_arithmetics_apart(lab: Any, options:
     assert "computed in bfloat16 on cuda" in out
 
 
+def test_two_batch_sizes_of_one_arithmetic_are_told_apart(lab: Any, options: Any, capsys: Any) -> None:
+    for batch_size in (32, 64):
+        lab.put("a", "toy", CLEAN, **FP32, batch_size=batch_size)
+        lab._start("a", "toy-mscr-linf", np.atleast_2d(CLEAN), {**SEEDS, **FP32, "batch_size": batch_size})
+    print_eval({**options, "print_eval": ("a", "toy")})
+    status(options)
+    out = capsys.readouterr().out
+    for batch_size in (32, 64):
+        assert f"computed in float32 on cuda, batch size {batch_size}\n" in out
+        assert f"interrupted: a (batch size {batch_size}) on toy-mscr-linf\n" in out
+
+
 class Nothing:
     """A registry that knows no model: all evaluations come from elsewhere."""
 

@@ -358,6 +358,17 @@ def test_space_is_taken_when_a_bank_is_reserved_and_not_before(fillers, log):
     assert status.st_blocks * 512 >= LARGE * 36
 
 
+def test_banks_that_do_not_fit_together_are_refused_before_one_of_them_takes_space(fillers, log, tmp_path):
+    filler = fillers(limit=2 * LARGE * 36)
+    banks = [plan(filler, log), plan(filler, log, size=LARGE + 1)]
+    with pytest.raises(DataError, match=r"need 295,236 bytes, and those .* take 0 bytes: together more"):
+        filler.reserve(banks)
+    assert [path.name for path in (tmp_path / "cache" / "bank").iterdir()] == ["folder.lock"]
+    filler.reserve(banks[:1])
+    with pytest.raises(DataError, match=r"need 147,636 bytes, and those .* take 147,\d+ bytes: together more"):
+        filler.reserve(banks)
+
+
 def test_a_disk_that_fails_while_a_bank_is_filled_is_an_error_and_no_crash(fillers, log, monkeypatch):
     def failing(*arguments):
         raise OSError(errno.EIO, os.strerror(errno.EIO))

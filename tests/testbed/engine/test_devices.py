@@ -171,3 +171,18 @@ def test_cards_are_read_as_nvidia_smi_writes_them(monkeypatch: pytest.MonkeyPatc
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert cards._installed.__wrapped__() == []
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_there_are_no_more_workers_than_units_but_always_one() -> None:
+    chosen = choose_devices(gpus=None, workers=None, workers_per_gpu=2)
+    assert chosen.at_most(3).names == ("cuda:0", "cuda:1", "cuda:0")
+    assert chosen.at_most(0).names == ("cuda:0",)
+    assert chosen.at_most(9) == chosen
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_more_workers_than_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available_cores", lambda: 2)
+    assert choose_devices(gpus=None, workers=2).notice == ""
+    assert choose_devices(gpus=None, workers=3).notice == "3 workers share 2 core(s)."

@@ -63,11 +63,17 @@ class Silent:
     def advance(self, num_samples: int) -> None:
         self.samples += num_samples
 
+    def skip(self, num_samples: int) -> None:
+        self.samples += num_samples
+
     def say(self, line: str) -> None:
         self.lines.append(line)
 
     def tick(self) -> None:
         self.ticks += 1
+
+    def began(self) -> None:
+        pass
 
     def busy(self, worker_name: str, stage_seconds: Mapping[str, float]) -> None:
         self.seconds[worker_name] = self.seconds.get(worker_name, 0.0) + stage_seconds["forward"]
@@ -176,7 +182,8 @@ def test_a_unit_that_kills_its_worker_is_tried_three_times_and_takes_no_other_mo
     assert run.status(0) == "failed"
     assert run.status(1) == "complete"
     reason = run.driver.failed[run.ids[0]]
-    assert "SIGKILL, probably out of memory, 3 times at samples 4 to 8" in reason
+    assert reason.startswith("3 times at samples 4 to 8: ")
+    assert reason.endswith("SIGKILL, probably out of memory")
     tries = [unit for unit in run.engine.units if "one" in unit.models and unit.start == 4 and unit.draw == 0]
     assert len(tries) == 3
 
@@ -303,7 +310,9 @@ def test_a_worker_without_a_sign_of_life_is_replaced_three_times(tmp_path: Path,
     run = Run(tmp_path, engine, *two, unit_timeout=1e-9)
     run.go()
     assert (run.status(0), run.status(1)) == ("failed", "complete")
-    assert "gave no sign of life for 1e-09 s, 3 times at samples 4 to 8" in run.driver.failed[run.ids[0]]
+    reason = run.driver.failed[run.ids[0]]
+    assert reason.startswith("3 times at samples 4 to 8: worker ")
+    assert reason.endswith("gave no sign of life for 1e-09 s; --unit-timeout allows more")
     assert len(engine.killed) >= 3
 
 
@@ -318,7 +327,7 @@ def test_a_model_that_no_answer_speaks_of_is_asked_again_and_fails_in_the_end(tm
     run = Run(tmp_path, FakeEngine(omits=lambda unit, attempt: unit.start == 0 and unit.draw == 1), two[0])
     run.go()
     assert run.status(0) == "failed"
-    assert run.driver.failed[run.ids[0]] == "no worker returned it, 3 times at samples 0 to 4"
+    assert run.driver.failed[run.ids[0]] == "3 times at samples 0 to 4: no worker returned it"
 
 
 def test_a_unit_waits_for_its_data_and_others_go_first(tmp_path: Path) -> None:
@@ -361,6 +370,13 @@ def test_an_interrupted_driver_stores_what_workers_are_at_and_begins_nothing(
     assert len(engine.submitted) == 3 * depth, "a worker was given something after the interruption"
     assert run.progress.samples == 4 + 4 + 2, "what workers were at is stored, and not what waited behind it"
     assert run.store.evaluation_by_id(run.ids[0]).status == "running"
+    assert run.driver.failed == {}
+
+
+def test_a_driver_that_is_interrupted_while_workers_start_probes_nothing(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(), *two, is_interrupted=lambda: True)
+    run.go(probes=two)
+    assert run.engine.submitted == []
     assert run.driver.failed == {}
 
 

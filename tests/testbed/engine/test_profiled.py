@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.engine.engine import Event
+from testbed.engine.engine import Event, WorkerLost
 from testbed.engine.profiled import ProfiledEngine
 from testbed.engine.unit import SignOfLife, Unit
 from testbed.profile import Profile
@@ -20,6 +20,7 @@ class Slow:
     def __init__(self) -> None:
         self.now = 0.0
         self.asked: list[object] = []
+        self.says = Event("cpu/0", SignOfLife())
 
     def start(self) -> list[str]:
         self.now += 1
@@ -30,7 +31,7 @@ class Slow:
 
     def wait(self, timeout: float) -> list[Event]:
         self.now += 4
-        return [Event("cpu/0", SignOfLife())]
+        return [self.says]
 
     def kill(self, worker: str) -> None:
         self.asked.append(("kill", worker))
@@ -53,9 +54,11 @@ def test_starts_and_waits_are_told_and_the_rest_is_handed_on() -> None:
     engine.submit("cpu/0", UNIT)
     assert engine.wait(1.0) == [Event("cpu/0", SignOfLife())]
     engine.kill("cpu/0")
+    slow.says = Event("cpu/0", WorkerLost("silent"))
+    engine.wait(1.0)
     assert engine.respawn("cpu/0") == "cpu/0~1"
     engine.stop()
     assert slow.asked == [("submit", "cpu/0", UNIT), ("kill", "cpu/0")]
     columns = profile.columns()
-    assert columns["driver"] == pytest.approx({"start-up": 0, "store": 1, "idle": 7})
-    assert columns["cpu"] == pytest.approx({"start-up": 0, "worker start": 5 + 3, "idle": 0})
+    assert columns["driver"] == pytest.approx({"start-up": 0, "store": 1, "idle": 11})
+    assert columns["cpu"] == pytest.approx({"start-up": 0, "worker start": 5 + 3, "lost": 4, "idle": 0})

@@ -43,7 +43,7 @@ def test_a_worker_is_silent_after_the_timeout_and_named_once(watch: Watch, clock
     pass_time(watch, clock, 1)
     assert watch.newly_silent(["a"]) == ["a"]
     assert watch.newly_silent(["a"]) == []
-    assert watch.verdict("a") == "worker a gave no sign of life for 3 s"
+    assert watch.verdict("a") == "worker a gave no sign of life for 3 s; --unit-timeout allows more"
 
 
 def test_every_sign_of_life_and_every_first_unit_starts_the_time_anew(watch: Watch, clock: Clock) -> None:
