@@ -247,5 +247,5 @@ def test_numbers_cannot_pass_image_transforms(build):
 def test_a_disk_too_small_is_an_error_before_writing(build, monkeypatch):
     usage = type("Usage", (), {"free": 10})
     monkeypatch.setattr(eviction.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(DataError, match=r"need 0\.0 GB but .*TESTBED_HOME"):
+    with pytest.raises(DataError, match=r"need 210 bytes but .* has 10 bytes free.*TESTBED_HOME"):
         build(_in_memory(IMAGES))
