@@ -54,7 +54,6 @@ class Place:
                 tasks=tasks,
                 arithmetic=self.arithmetic,
                 sharing=self.devices.names.count(device),
-                perturbs_on="cpu" if self.perturbs_on == "cpu" else "device",
             )
             for position, device in enumerate(self.devices.names)
         ]

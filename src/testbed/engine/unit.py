@@ -35,7 +35,7 @@ class Task:
         num_classes: classes of the data set, the width that logits must have.
         epsilon: noise level where the separation decides it.
         fit_epsilons: the same, by norm, for the noise that models are fitted with.
-        perturbs_on: 'device', or 'cpu' where its perturbation is cheaper there; None leaves it to the worker.
+        perturbs_on: 'device', or 'cpu' where its perturbation is cheaper there.
     """
 
     setting: str
@@ -48,7 +48,7 @@ class Task:
     epsilon: float | None = None
     fit_indices: NDArray[np.int64] | None = None
     fit_epsilons: Mapping[Norm, float] = field(default_factory=dict)
-    perturbs_on: Literal["device", "cpu"] | None = None
+    perturbs_on: Literal["device", "cpu"] = "device"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,6 @@ class WorkerConfig:
         tasks: of the plan; units name them by position.
         arithmetic: how networks compute.
         sharing: workers that share the device, this one included.
-        perturbs_on: 'device', or 'cpu', for tasks that leave it to the worker.
     """
 
     name: str
@@ -142,4 +141,3 @@ class WorkerConfig:
     tasks: tuple[Task, ...]
     arithmetic: Arithmetic = field(default_factory=Arithmetic)
     sharing: int = 1
-    perturbs_on: Literal["device", "cpu"] = "device"

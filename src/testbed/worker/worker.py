@@ -119,7 +119,7 @@ class Worker:
         return self._holdings.limits.clear()
 
     def scene(self, unit: Unit, *, perturbs_on: Literal["device", "cpu"] | None = None) -> Scene:
-        """What the batches of a unit share; `perturbs_on` overrules the task and the configuration.
+        """What the batches of a unit share; `perturbs_on` overrules the task.
 
         Raises: TestbedError: its setting cannot be built.
         """
@@ -132,7 +132,7 @@ class Worker:
             banks=self._holdings.banks,
             limits=self._holdings.limits,
             stopwatch=Stopwatch(self.device),
-            is_keyed_on_cpu=(perturbs_on or task.perturbs_on or self.config.perturbs_on) == "cpu",
+            is_keyed_on_cpu=(perturbs_on or task.perturbs_on) == "cpu",
         )
 
 

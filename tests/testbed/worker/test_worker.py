@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.workbench import NUM_SAMPLES, Sums, Workbench, logits, unit, workbench
+from tests.workbench import Sums, Workbench, logits, unit, workbench
 from torch import Tensor, nn
 
 from models.model_base import StandardNormalization
 from testbed.engine.unit import STAGES, UnitFailure
-from testbed.perturbations.noise import UniformNoise
 from testbed.randomness import seeded_globals
 from testbed.records import Shard
 from testbed.worker import worker as worker_module
@@ -230,11 +229,3 @@ def test_a_network_that_refers_to_itself_is_gone_as_well(workbench: Workbench, m
     for name in names:
         worker.run(unit(task, name))
     assert [network() is None for network in loaded] == [True, False]
-
-
-def test_noise_is_the_same_wherever_it_is_computed(workbench: Workbench) -> None:
-    model = workbench.model("sums")
-    task = workbench.task(perturbation_fn_gpu=UniformNoise(norm="linf", epsilon=0.1))
-    here = workbench.worker().run(unit(task, model))
-    there = workbench.worker(perturbs_on="cpu").run(unit(task, model, batch_size=NUM_SAMPLES))
-    np.testing.assert_allclose(logits(here, model), logits(there, model), rtol=1e-6)

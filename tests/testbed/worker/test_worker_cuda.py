@@ -62,8 +62,10 @@ def test_the_way_to_the_device_changes_no_bit(workbench: Workbench, monkeypatch:
     expected = [workbench.worker().run(unit(task, *models)) for task in tasks]
     if kind == "being filled":
         workbench.tasks = [replace(one, bank=HalfFilled(**vars(one.bank))) for one in workbench.tasks]
+    if kind == "perturbed on the CPU":
+        workbench.tasks = [replace(one, perturbs_on="cpu") for one in workbench.tasks]
     with fake_cuda(monkeypatch, num_bytes=1 if kind == "too large" else 1 << 30) as device:
-        worker = workbench.worker(device="cuda:0", perturbs_on="cpu" if kind == "perturbed on the CPU" else "device")
+        worker = workbench.worker(device="cuda:0")
         found = [worker.finish(worker.begin(unit(task, *models))) for task in tasks]
     for one, other in zip(found, expected, strict=True):
         for model in models:
