@@ -262,3 +262,12 @@ def test_a_gpu_that_is_full_halves_the_batch(workbench: Workbench) -> None:
     assert result.outcomes["greedy"].batch_size in (1, 2)
     assert result.outcomes["sums"].batch_size == 8
     np.testing.assert_allclose(logits(result, "greedy"), logits(result, "sums"), rtol=1e-5)
+
+
+def test_a_perturbation_is_computed_where_the_plan_says(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, task = workbench.model("sums"), workbench.task(perturbation_fn_gpu=UniformNoise(norm="linf", epsilon=0.1))
+    workbench.tasks.append(replace(workbench.tasks[task], perturbs_on="cpu"))
+    with fake_cuda(monkeypatch):
+        worker = workbench.worker(device="cuda:0")
+        places = [worker.scene(unit(at, model)).perturbs_on.type for at in (task, task + 1)]
+    assert places == ["cuda", "cpu"]
