@@ -57,7 +57,11 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--diff-registry", is_flag=True, help="Definitions that differ between the database and the registry.")
 @click.option("--status", is_flag=True, help="What is complete, partial, failed, running, interrupted or stale.")
 @click.option("--show-model", metavar="NAME", help="A stored model: definition, weights, evaluations.")
-@click.option("--show-setting", metavar="NAME", help="A stored setting: definition, data, evaluations.")
+@click.option("--show-setting", metavar="NAME", help="A setting: definition, data and where to get them, evaluations.")
+@click.option(
+    "--check-data", multiple=True, metavar="NAME...",
+    help="Whether what settings or data sets need lies on disk as it should be.",
+)  # fmt: skip
 @click.option(
     "--print-eval", nargs=2, metavar="MODEL SETTING", help="Print the stored evaluations of a model on a setting."
 )

@@ -75,6 +75,9 @@ from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, no_down
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the plan; evaluate nothing.")
 @click.option("--wait", is_flag=True, help="Wait while another program writes to the database; else that is an error.")
+@click.option(
+    "--doctor", is_flag=True, help="Evaluate nothing; tell from a few hundred images whether the models see them right."
+)
 @click.option("--profile", "is_profiled", is_flag=True, help="Print where the time of every device went.")
 @click.option("--quiet", is_flag=True, help="No progress bar, and no line per finished evaluation.")
 @click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")

@@ -6,11 +6,11 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from testbed.errors import DefinitionError, UnknownNameError, suggestion
+from registry_base import EvalSettingFamily, Failure, ModelFamily, ModelVariants, Table
+from testbed.errors import UnknownNameError, suggestion
 from testbed.signatures import check_arguments, check_name
 
 if TYPE_CHECKING:
@@ -19,83 +19,21 @@ if TYPE_CHECKING:
     from models.model_base import Model
     from testbed.perturbations.corruptions.corruption import Corruption
 
-T = TypeVar("T")
 _LIMITED = re.compile(r"(?P<name>.+)@limit(?P<limit>[1-9]\d*)")
 ANY_LABEL_SPACE = "any"  # of models that are fitted on whatever data set they are evaluated on
 METRIC_ARGUMENTS = ("logits", "targets", "predictions", "target_ranks", "class_names", "sample_ids")
-
-
-class EvalSettingFamily(Protocol):
-    """Settings derived from every data set, made when they are asked for."""
-
-    def names(self, dataset: Dataset) -> Iterable[str]:
-        """Names to show in a listing; a family may answer to more, such as any noise level."""
-
-    def build(self, dataset: Dataset, name: str) -> EvalSetting | None:
-        """The setting `name` of this family, or None where the name is not one of its own."""
-
-
-class ModelVariants(Protocol):
-    """Models derived from every registered one, made when they are asked for."""
-
-    def base_name(self, name: str) -> str | None:
-        """Name of the model that `name` is a variant of, or None where it is no such variant."""
-
-    def build(self, base: Model, name: str) -> Model:
-        """The variant `name` of a model. Raises: DefinitionError: it has no such variant."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A file of definitions that could not be imported, and why."""
-
-    path: Path
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path.name} ({self.reason})"
-
-
-class _Table(Generic[T]):
-    """Named definitions of one kind, each with the file it came from."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.values: dict[Any, T] = {}
-        self.sources: dict[Any, Path | None] = {}
-        self.conflicts: dict[Any, str] = {}
-
-    def add(self, key: Any, value: T, *, label: str, source: Path | None) -> None:
-        if self.values.get(key) is value:
-            return
-        if key in self.values:
-            self.conflicts[key] = (
-                f"{self.kind} {label} is defined twice, in {self.sources[key] or 'memory'} and in "
-                f"{source or 'memory'}. Rename one of the two."
-            )
-            raise DefinitionError(self.conflicts[key])
-        self.values[key], self.sources[key] = value, source
-
-    def get(self, key: Any) -> T | None:
-        if key in self.conflicts:
-            raise DefinitionError(self.conflicts[key])
-        return self.values.get(key)
-
-    def forget(self, source: Path) -> None:
-        for key in [key for key, where in self.sources.items() if where == source]:
-            del self.values[key], self.sources[key]
 
 
 class Registry:
     """Everything that can be named on the command line. Definitions are values; nothing is opened or loaded here."""
 
     def __init__(self) -> None:
-        self._models: _Table[Model] = _Table("Model")
-        self._settings: _Table[EvalSetting] = _Table("EvalSetting")
-        self._datasets: _Table[Dataset] = _Table("Dataset")
-        self._corruptions: _Table[Corruption] = _Table("Corruption")
-        self._metrics: _Table[Callable[..., Any]] = _Table("Metric")
-        self._model_families: dict[str, Callable[[str], Model]] = {}
+        self._models: Table[Model] = Table("Model")
+        self._settings: Table[EvalSetting] = Table("EvalSetting")
+        self._datasets: Table[Dataset] = Table("Dataset")
+        self._corruptions: Table[Corruption] = Table("Corruption")
+        self._metrics: Table[Callable[..., Any]] = Table("Metric")
+        self._model_families: dict[str, ModelFamily] = {}
         self._model_variants: list[ModelVariants] = []
         self._setting_families: list[tuple[EvalSettingFamily, Path | None]] = []
         self._derived: dict[str, tuple[EvalSetting, Path | None]] = {}
@@ -132,9 +70,9 @@ class Registry:
         check_arguments(function, where=f"Metric '{name}'", required=(), optional=METRIC_ARGUMENTS)
         self._metrics.add(name, function, label=f"'{name}'", source=self._source)
 
-    def add_model_family(self, prefix: str, build: Callable[[str], Model]) -> None:
-        """Registers models named `prefix:REST`, made by `build(REST)` when it is asked for. The last one counts."""
-        self._model_families[prefix] = build
+    def add_model_family(self, prefix: str, family: ModelFamily) -> None:
+        """Registers models named `prefix:REST`. The last family of a prefix counts."""
+        self._model_families[prefix] = family
 
     def add_model_variants(self, variants: ModelVariants) -> None:
         """Registers variants that every model has, by a name that is made from the model's own."""
@@ -147,6 +85,9 @@ class Registry:
             UnknownNameError: no such model.
             DefinitionError: the model takes no file of weights.
         """
+        if self._family(name) is not None:
+            self._family_models[name] = self.model(name).with_weights(file)
+            return
         if not (spaces := self.label_spaces(name)):
             raise UnknownNameError(self._unknown("model", name, self.model_names()))
         for space in spaces:
@@ -182,10 +123,9 @@ class Registry:
 
         Raises: UnknownNameError: no such name, or several of other label spaces.
         """
-        prefix, colon, rest = name.partition(":")
-        if colon and (build := self._model_families.get(prefix)) is not None:
+        if (family := self._family(name)) is not None:
             if name not in self._family_models:
-                self._family_models[name] = build(rest)
+                self._family_models[name] = family.build(name.partition(":")[2])
             return self._family_models[name]
         spaces = self.label_spaces(name)
         for space in (label_space, ANY_LABEL_SPACE, *spaces[: len(spaces) == 1]):
@@ -205,6 +145,10 @@ class Registry:
             if (base := variants.base_name(name)) is not None and base != name:
                 return variants.build(self.model(base, label_space), name)
         return None
+
+    def _family(self, name: str) -> ModelFamily | None:
+        prefix, colon, _ = name.partition(":")
+        return self._model_families.get(prefix) if colon else None
 
     def label_spaces(self, name: str) -> tuple[str, ...]:
         """Label spaces that a model of this name is registered for."""
@@ -228,7 +172,7 @@ class Registry:
     def _derived_setting(self, name: str) -> EvalSetting | None:
         if name in self._derived:
             return self._derived[name][0]
-        owners = [dataset for key, dataset in self._datasets.values.items() if name.startswith(key)]
+        owners = [owner for key, owner in self._datasets.values.items() if owner.derives and name.startswith(key)]
         for dataset in sorted(owners, key=lambda owner: -len(owner.name)):
             for family, source in self._setting_families:
                 if (setting := family.build(dataset, name)) is not None:
@@ -282,14 +226,20 @@ class Registry:
     # Listing
 
     def model_names(self) -> list[str]:
-        """Names of the registered models, sorted."""
+        """Names of the registered models, sorted; those of families are not among them."""
         return sorted({name for name, _ in self._models.values})
+
+    def family_model_names(self) -> list[str]:
+        """Names of the models that families list, sorted. Imports the libraries that they come from."""
+        families = self._model_families.items()
+        return sorted(f"{prefix}:{rest}" for prefix, family in families for rest in family.names())
 
     def eval_setting_names(self) -> list[str]:
         """Names of the registered and the listed derived settings, sorted."""
         derived = (
             name
             for dataset in self._datasets.values.values()
+            if dataset.derives
             for family, _ in self._setting_families
             for name in family.names(dataset)
         )
@@ -297,16 +247,24 @@ class Registry:
 
     def expand(self, kind: str, patterns: Iterable[str]) -> list[str]:
         """Names that match any of the patterns, in the order asked for and each once; kind is 'model' or
-        'eval-setting'. A pattern with `*`, `?` or `[` must match something."""
+        'eval-setting'. A pattern with `*`, `?` or `[` must match something; it matches the models of a family only
+        where it begins with that family's prefix, as in `timm:resnet*`."""
         names = self.model_names() if kind == "model" else self.eval_setting_names()
         found: dict[str, None] = {}
         for pattern in patterns:
             is_glob = any(mark in pattern for mark in "*?[")
-            matches = fnmatch.filter(names, pattern) if is_glob else [pattern]
+            matches = fnmatch.filter(self._family_names(kind, pattern) or names, pattern) if is_glob else [pattern]
             if not matches:
                 raise UnknownNameError(f"No {kind} matches '{pattern}'. {self._listing_hint(kind)}")
             found.update(dict.fromkeys(matches))
         return list(found)
+
+    def _family_names(self, kind: str, pattern: str) -> list[str]:
+        """All names of the family that a pattern begins with; none where it begins with none."""
+        if kind != "model" or (family := self._family(pattern)) is None:
+            return []
+        prefix = pattern.partition(":")[0]
+        return sorted(f"{prefix}:{rest}" for rest in family.names())
 
     def notices(self) -> list[str]:
         """What a user should know: registered settings that stand in front of derived ones of the same name."""

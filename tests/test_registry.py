@@ -24,6 +24,16 @@ def a_setting(name: str = "shifted", **changes: Any) -> EvalSetting:
     return EvalSetting(name=name, **{"dataset": StandardDataset(name="toy"), **changes})
 
 
+class Made:
+    """A family of models that lists two and answers to any."""
+
+    def names(self) -> tuple[str, ...]:
+        return ("x", "y")
+
+    def build(self, rest: str) -> Model:
+        return a_model(f"made:{rest}")
+
+
 class Doubled:
     """A family with one derived setting per data set."""
 
@@ -79,7 +89,7 @@ def test_a_file_that_fails_half_way_leaves_nothing_behind(registry: Registry) ->
 
 
 def test_an_unknown_name_is_answered_with_near_ones_and_files_that_failed(registry: Registry) -> None:
-    from registry import Failure
+    from registry_base import Failure
 
     registry.add_model(a_model("resnet50"))
     registry.failures.append(Failure(Path("clip.py"), "No module named 'clip'"))
@@ -127,9 +137,29 @@ def test_globs_expand_in_the_order_asked_and_once(registry: Registry) -> None:
 
 
 def test_a_model_family_builds_each_name_once(registry: Registry) -> None:
-    registry.add_model_family("made", lambda rest: a_model(f"made:{rest}"))
+    registry.add_model_family("made", Made())
     assert registry.model("made:x").name == "made:x"
     assert registry.model("made:x") is registry.model("made:x")
+
+
+def test_a_glob_matches_a_family_only_by_its_prefix() -> None:
+    registry = Registry()
+    registry.add_model_family("made", Made())
+    registry.add_model(a_model("x"))
+    assert registry.expand("model", ["*"]) == ["x"]
+    assert registry.expand("model", ["made:*"]) == ["made:x", "made:y"]
+    assert registry.family_model_names() == ["made:x", "made:y"]
+    with pytest.raises(UnknownNameError, match="made:z"):
+        registry.expand("model", ["made:z*"])
+
+
+def test_a_data_set_that_derives_nothing_has_no_derived_settings() -> None:
+    registry = Registry()
+    registry.add_eval_setting_family(Doubled())
+    registry.add_dataset(Dataset(name="toy", path=Path("toy"), derives=False))
+    assert registry.eval_setting_names() == []
+    with pytest.raises(UnknownNameError, match="toy-doubled"):
+        registry.eval_setting("toy-doubled")
 
 
 def test_a_metric_with_unknown_arguments_is_refused(registry: Registry) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from eval_settings.source_base import DataSource
 from testbed.errors import DefinitionError
 from testbed.records import Samples
 from testbed.run_split import RunSplit
@@ -70,6 +71,8 @@ class Dataset:
             a model's transform ends in, as the ImageNet Testbed does.
         corruption_parent: the clean setting that corruptions are compared with; None for that of the data set's name.
         corrupted: published copies of its samples, for `X-c.NAME.SEVERITY_on-disk`.
+        derives: whether it has noise, separation and corruption settings; else it has those that are registered alone.
+        source: where people get it.
         description: one line for listings.
     """
 
@@ -90,6 +93,8 @@ class Dataset:
     corruption_space: Literal["canonical", "model"] = "canonical"
     corruption_parent: str | None = None
     corrupted: CorruptedCopies | None = None
+    derives: bool = True
+    source: DataSource | None = None
     description: str = ""
 
     def __post_init__(self) -> None:

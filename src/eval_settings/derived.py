@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, Shift, StandardDataset
-from registry import EvalSettingFamily, registry
+from registry import registry
+from registry_base import EvalSettingFamily
 from testbed.errors import DefinitionError
 from testbed.perturbations.levels import noise_level
 from testbed.perturbations.noise import Boundary, GaussianNoise, L0Noise, UniformNoise, usual_boundary

@@ -52,8 +52,10 @@ class EvalSetting:
         perturbation_fn_cpu: `f(image)`: one float tensor [C, H, W] in [0, 1] to the same.
         perturbation_fn_gpu: `f(images[, model][, targets][, keys])`: a batch [n, C, H, W] in [0, 1] to the same;
             `model` is the classifier with its normalization, `keys` draws noise that depends on the samples alone.
-        metrics_fn: `f(logits, targets[, image_paths][, py_model])` -> dict of numbers, beside the built-in metrics.
-        class_sublist: columns of the logits that count, in this order.
+        metrics_fn: a function of any of logits, targets, image_paths, py_model, predictions, target_ranks, class_names
+            and sample_ids (see `testbed.results`) -> dict of numbers or MetricValues, beside the built-in metrics.
+        class_sublist: columns of the logits that count, in this order; several columns in a tuple are one class, which
+            has their largest logit (the sum of their votes, see `Model.answers`).
         adversarial_attack: parameters of an attack; gradients are on only then.
         idx_subsample_list: positions of the samples that are used.
         parent_eval_setting: a setting that, where complete for a model, stands for this one.
@@ -78,7 +80,7 @@ class EvalSetting:
     perturbation_fn_cpu: Callable[..., Any] | None = None
     perturbation_fn_gpu: Callable[..., Any] | None = None
     metrics_fn: Callable[..., Mapping[str, float]] | None = None
-    class_sublist: Sequence[int] | None = None
+    class_sublist: Sequence[int | Sequence[int]] | None = None
     adversarial_attack: Mapping[str, Any] | None = None
     idx_subsample_list: Sequence[int] | None = None
     parent_eval_setting: str | None = None

@@ -46,6 +46,21 @@ class LocalModelOptions:
             raise DefinitionError("Give --mean and --std together: one number per channel, in [0, 1] pixel units.")
 
 
+@dataclass(frozen=True)
+class LocalModels:
+    """The family `local:PATH`; which files there are, nobody knows."""
+
+    options: LocalModelOptions
+
+    def names(self) -> tuple[str, ...]:
+        """None: they are paths."""
+        return ()
+
+    def build(self, rest: str) -> Model:
+        """The model `local:REST`."""
+        return local_model(rest, self.options)
+
+
 def local_model(path: str, options: LocalModelOptions) -> Model:
     """The model `local:PATH`; file and architecture are looked up at once, the network is built when it is loaded.
 

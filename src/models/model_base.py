@@ -124,6 +124,10 @@ class Model:
         version: bump it when the definition changes what the model computes; without one the file is the version.
         fit_noise: on the samples that a model is fitted on in every run.
         weights: file of the parameters, or a function that finds it; the file is part of the model's identity.
+        num_outputs: width of the logits, where it is known before the model is loaded.
+        answers: 'logits', or 'votes': counts of how often each class was chosen.
+        training_data: data sets that it was trained on, e.g. ('imagenet-21k', 'imagenet-1k').
+        baseline: name of the model that is the same without the intervention, for relative robustness.
         description: one line for listings.
     """
 
@@ -140,6 +144,10 @@ class Model:
     fit_noise: FitNoise | None = None
     version: str | None = None
     weights: Path | Callable[[], Path] | None = None
+    num_outputs: int | None = None
+    answers: Literal["logits", "votes"] = "logits"
+    training_data: tuple[str, ...] = ()
+    baseline: str | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -157,6 +165,12 @@ class Model:
             raise DefinitionError(
                 f"{where} fit_noise needs a classifier_loader that takes `dataset`, to fit it in a run."
             )
+        if self.num_outputs is not None and self.num_outputs < 1:
+            raise DefinitionError(f"{where} num_outputs is {self.num_outputs}. It must be 1 or more.")
+        if self.answers not in ("logits", "votes"):
+            raise DefinitionError(f"{where} answers is {self.answers!r}. Use 'logits' or 'votes'.")
+        if isinstance(self.training_data, str):
+            raise DefinitionError(f"{where} training_data is a string. Name the data sets in a tuple.")
         if self.transform is not None and not callable(self.transform):
             raise DefinitionError(f"{where} transform must take a PIL image, but is {self.transform!r}.")
 

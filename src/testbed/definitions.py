@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from registry import Failure, registry
+from registry import registry
+from registry_base import Failure
 from testbed.errors import DataError, DefinitionError
 from testbed.fingerprint import fingerprint
 
@@ -71,10 +71,9 @@ def load_definitions(sources: Sources | None = None) -> list[Failure]:
 
 
 def _register_local_models(options: LocalModelOptions | None) -> None:
-    from models._local import LocalModelOptions, local_model
+    from models._local import LocalModelOptions, LocalModels
 
-    build = partial(local_model, options=options or LocalModelOptions())
-    registry.add_model_family("local", build)
+    registry.add_model_family("local", LocalModels(options or LocalModelOptions()))
 
 
 def _definition_files(plugins: Sequence[Path]) -> Iterator[tuple[Path, str]]:

@@ -29,7 +29,8 @@ class Names:
     """What can be named on the command line.
 
     Args:
-        models, eval_settings: sorted; settings that are made for any noise level are not listed.
+        models: sorted, those of families such as `timm:NAME` last.
+        eval_settings: sorted; those that are made for any noise level are not listed.
         failures: files of definitions that could not be imported, and why, a sentence each.
     """
 
@@ -63,7 +64,7 @@ def _imported(plugins: Sequence[Path]) -> Names:
 
     failures = load_definitions(Sources(plugins=tuple(plugins)))
     return Names(
-        models=tuple(registry.model_names()),
+        models=(*registry.model_names(), *registry.family_model_names()),
         eval_settings=tuple(registry.eval_setting_names()),
         failures=tuple(f"{failure.path} was not imported: {failure.reason}" for failure in failures),
     )

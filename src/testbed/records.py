@@ -67,6 +67,7 @@ class Samples:
         class_names: names of the classes in the order of the model's outputs.
         fingerprint: of the pixels, or of the manifest of files, with targets and class names.
         color_mode: 'L' (one channel) or 'RGB' for images; None for rows of numbers.
+        label_sets: for each sample all classes that count as right, its target the first; None where only that does.
     """
 
     dataset: str
@@ -77,6 +78,7 @@ class Samples:
     class_names: tuple[str, ...]
     fingerprint: str
     color_mode: Literal["L", "RGB"] | None = "RGB"
+    label_sets: tuple[tuple[int, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         counts = {len(self.items), len(self.targets), len(self.sample_ids)}

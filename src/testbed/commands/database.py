@@ -43,6 +43,7 @@ ACTIONS: dict[str, str] = {
     "status": "overview",
     "show_model": "definition",
     "show_setting": "definition",
+    "check_data": "data_check",
     "print_eval": "inspection",
     "save_logits": "inspection",
     "export": "exchange",

@@ -1,0 +1,33 @@
+"""Where people get a data set: what `db.py --show-setting` tells and `db.py --check-data` compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSource:
+    """What a data set is, who gives it, on what terms, and where it belongs.
+
+    Args:
+        title: what its authors call it.
+        homepage: its address, for people.
+        licence: the terms it is given under, in a few words.
+        get: what to download, and what to do with it, in a sentence or two.
+        places: folders relative to the data root; the first that holds it counts, and downloads belong in the first.
+        layout: what lies in such a folder, e.g. 'CLASS/*.jpg, CLASS a wnid such as n01440764'.
+        citation: authors, title, venue and year of the paper.
+        num_samples: by split, how many there must be.
+        sha256: of files, by their path relative to the folder, where they are known.
+    """
+
+    title: str
+    homepage: str
+    licence: str
+    get: str
+    places: tuple[str, ...]
+    layout: str
+    citation: str = ""
+    num_samples: Mapping[str, int] = field(default_factory=dict)
+    sha256: Mapping[str, str] = field(default_factory=dict)
