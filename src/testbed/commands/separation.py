@@ -11,8 +11,8 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import StandardDataset
 from testbed.cli import say
 from testbed.commands.action import Options, definitions, print_json, store_url
+from testbed.cores import available_cores
 from testbed.engine.data import Data
-from testbed.engine.devices import available_cores
 from testbed.engine.separations import Searched, find_separation, low_level, searched_samples
 from testbed.paths import cache_root
 from testbed.report import NORM_SYMBOLS

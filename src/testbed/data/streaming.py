@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.cores import available_cores
 from testbed.data.bankfile import Form
 from testbed.data.blocks import decode_block
 from testbed.data.imagebank import Bank, SampleArray
@@ -72,5 +72,4 @@ class StreamedArray:
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Threads of this process that decode: Pillow lets others run meanwhile."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return ThreadPoolExecutor(min(_MAX_THREADS, cores))
+    return ThreadPoolExecutor(min(_MAX_THREADS, available_cores()))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from testbed.cores import available_cores
 from testbed.engine.arithmetic import Arithmetic
 from testbed.engine.cards import card, described
 from testbed.errors import DeviceError
@@ -93,11 +94,6 @@ def check_arithmetic(arithmetic: Arithmetic, devices: Devices) -> None:
 
 
 _CAPABILITIES = {"tf32": (8, 0), "bf16": (8, 0), "fp16": (5, 3)}  # of cards whose arithmetic units know the format
-
-
-def available_cores() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cuda_names(gpus: Sequence[int], present: int) -> tuple[str, ...]:

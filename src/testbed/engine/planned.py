@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from testbed.cli import say
+from testbed.cores import available_cores
 from testbed.data.filling import BankFiller
 from testbed.engine.data import Data
-from testbed.engine.devices import available_cores
 from testbed.engine.measuring import with_measured_batches, with_places
 from testbed.engine.place import Place
 from testbed.engine.plan import Request, make_plan

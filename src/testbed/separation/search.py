@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.cores import available_cores
 from testbed.records import Norm
 from testbed.separation.bounds import in_blocks, make_bound
 from testbed.separation.kernels import compiled_search
@@ -184,7 +185,7 @@ def default_threads() -> int:
         value = os.environ.get(variable, "")
         if value.isdecimal() and int(value):
             return int(value)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_cores()
 
 
 def search_all(
