@@ -28,22 +28,26 @@ def setting_fingerprint(
     *,
     dataset: str,
     sample_indices: Iterable[int] | None,
-    class_sublist: Iterable[int] | None,
+    class_sublist: Iterable[int | Iterable[int]] | None,
 ) -> str:
     """SHA-256 (hex) of a setting's definition. The name counts: settings of one file may differ in code alone.
 
     Args:
         dataset: fingerprint of its data.
-        sample_indices, class_sublist: the samples and classes it uses; None for all.
+        sample_indices, class_sublist: the samples and classes it uses; None for all. A class may have several columns.
     """
     content = {
         "name": name,
         "spec": spec,
         "dataset": dataset,
         "subset": None if sample_indices is None else [int(index) for index in sample_indices],
-        "class_sublist": None if class_sublist is None else [int(index) for index in class_sublist],
+        "class_sublist": None if class_sublist is None else [_columns(entry) for entry in class_sublist],
     }
     return fingerprint(content)
+
+
+def _columns(entry: int | Iterable[int]) -> int | list[int]:
+    return [int(column) for column in entry] if isinstance(entry, Iterable) else int(entry)
 
 
 def file_sha256(path: Path) -> str:

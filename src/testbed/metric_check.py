@@ -9,7 +9,7 @@ from dataclasses import replace
 from testbed.errors import TestbedError
 from testbed.metrics.comparison import compare
 from testbed.records import MetricValue
-from testbed.results import accuracies, correct, own_metrics, store_comparison
+from testbed.results import accuracies_of, correct, own_metrics, store_comparison
 from testbed.store import verification
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -69,8 +69,7 @@ def _check(store: Reader, damaged: set[int | None]) -> Iterator[Finding]:
 def _is_own(evaluation: Evaluation) -> bool:
     """Whether the built-in accuracies are those of the ranks; a setting or a plugin may have replaced some."""
     stored = {value.name: value for value in evaluation.metrics()}
-    ranks, targets = evaluation.target_ranks(), evaluation.targets()
-    computed = accuracies(ranks, targets, num_classes=len(evaluation.class_names)).values()
+    computed = accuracies_of(evaluation).values()
     is_replaced = {name for name, value in stored.items() if "source" in value.detail}
     return all(_is_stored(value, stored) for value in computed if value.name not in is_replaced)
 

@@ -16,8 +16,13 @@ Norm = Literal["linf", "l2", "l1"]
 NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
 ShiftNorm = Literal["linf", "l2", "l1", "l0"]  # l0 counts values that differ: noise has it, a separation does not
 
+ADVERSARIAL = "adversarial-"  # begins the families of shifts that are attacks on the model; the norm follows
+
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
+# Columns of logits that are a setting's classes, in their order; several columns in a tuple are one class.
+ClassSublist = tuple[int | tuple[int, ...], ...]
+LabelSets = tuple[tuple[int, ...], ...]  # for each sample all classes that count as right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,11 @@ class Shift:
         if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
             raise DefinitionError(f"Shift '{self.name}' has epsilon {self.epsilon}. It must be 0 or a positive number.")
 
+    @property
+    def is_attack(self) -> bool:
+        """Whether the shift is made for the model, against it."""
+        return self.family.startswith(ADVERSARIAL)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
@@ -60,8 +70,8 @@ class Samples:
     Args:
         dataset: name of the data set.
         split: name of the split, e.g. 'test'.
-        items: an array of samples [n, H, W], [n, H, W, C] (uint8, or float in [0, 1]) or [n, D] (float, any range),
-            or one image file per sample.
+        items: an array of samples [n, H, W], [n, H, W, C] (uint8, or float in [0, 1]) or [n, D] (float, any range);
+            or for each sample an image file, or the pixels uint8 [H, W, 3] of an image that is decoded when asked for.
         targets: [n] int32 class indices into `class_names`.
         sample_ids: n distinct names: a path relative to the data set's root, or `test/17`.
         class_names: names of the classes in the order of the model's outputs.
@@ -72,13 +82,13 @@ class Samples:
 
     dataset: str
     split: str
-    items: NDArray[Any] | Sequence[Path]
+    items: NDArray[Any] | Sequence[Path] | Sequence[NDArray[np.uint8]]
     targets: IntArray
     sample_ids: tuple[str, ...]
     class_names: tuple[str, ...]
     fingerprint: str
     color_mode: Literal["L", "RGB"] | None = "RGB"
-    label_sets: tuple[tuple[int, ...], ...] | None = None
+    label_sets: LabelSets | None = None
 
     def __post_init__(self) -> None:
         counts = {len(self.items), len(self.targets), len(self.sample_ids)}
@@ -92,6 +102,20 @@ class Samples:
                 f"Data set '{self.dataset}' ({self.split}) has targets from {self.targets.min()} to "
                 f"{self.targets.max()} but {len(self.class_names)} classes. Targets count from 0."
             )
+        if self.label_sets is not None:
+            self._check_label_sets(self.label_sets)
+
+    def _check_label_sets(self, label_sets: LabelSets) -> None:
+        where = f"Data set '{self.dataset}' ({self.split})"
+        if len(label_sets) != len(self):
+            raise DataError(f"{where} has {len(self)} samples but {len(label_sets)} label sets. Give one per sample.")
+        classes = set(range(len(self.class_names)))
+        for sample, target, labels in zip(self.sample_ids, self.targets, label_sets, strict=True):
+            if not labels or labels[0] != target or len(classes.intersection(labels)) < len(labels):
+                raise DataError(
+                    f"{where}: '{sample}' has the target {target} and the label set {list(labels)}. The set must name "
+                    f"the target first, and no class twice or beyond the {len(classes)} that there are, counted from 0."
+                )
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -103,6 +127,7 @@ class Samples:
             items=np.asarray(self.items)[indices],
             targets=self.targets[indices],
             sample_ids=tuple(self.sample_ids[index] for index in indices),
+            label_sets=self.label_sets and tuple(self.label_sets[index] for index in indices),
         )
 
 
@@ -182,7 +207,7 @@ class ModelVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetVersion:
-    """A data set's targets and sample ids, stored once however many settings use it."""
+    """A data set's targets, label sets (see `Samples`) and sample ids, stored once however many settings use it."""
 
     name: str
     split: str
@@ -190,6 +215,7 @@ class DatasetVersion:
     targets: IntArray
     sample_ids: tuple[str, ...]
     class_names: tuple[str, ...]
+    label_sets: LabelSets | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +228,7 @@ class SettingVersion:
     spec: Mapping[str, Any]
     shift: Shift | None = None
     sample_indices: IntArray | None = None  # positions in the data set, where the setting takes a subset
-    class_sublist: tuple[int, ...] | None = None
+    class_sublist: ClassSublist | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,6 +46,11 @@ def check_arguments(
         faults = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
         raise DefinitionError(
             f"{where} has the signature {inspect.signature(function)}, which {' and '.join(faults)}. "
-            f"Its arguments must be named {', '.join(required)}"
-            + (f", and may be {', '.join(optional)}." if (optional := tuple(optional)) else ".")
+            f"Its arguments {_allowed(required, tuple(optional))}."
         )
+
+
+def _allowed(required: tuple[str, ...], optional: tuple[str, ...]) -> str:
+    """The rest of a sentence about the names of a function's arguments."""
+    rules = (("must be named ", required), ("may be ", optional))
+    return ", and ".join(rule + ", ".join(names) for rule, names in rules if names)

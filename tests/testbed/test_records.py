@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from testbed.errors import DefinitionError
-from testbed.records import NORMS, Shift
+from testbed.errors import DataError, DefinitionError
+from testbed.records import NORMS, Samples, Shift
 
 
 def shift(**fields: Any) -> Shift:
@@ -35,3 +36,33 @@ def test_a_shift_may_count_values_but_a_separation_does_not() -> None:
 def test_an_impossible_shift_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
         shift(**fields)
+
+
+def samples(label_sets: Any) -> Samples:
+    return Samples(
+        dataset="several", split="test", items=np.zeros((3, 2)), targets=np.array([0, 2, 1]), color_mode=None,
+        sample_ids=("a", "b", "c"), class_names=tuple("xyz"), fingerprint="f", label_sets=label_sets,
+    )  # fmt: skip
+
+
+def test_label_sets_are_taken_along_with_their_samples() -> None:
+    found = samples(((0,), (2, 1), (1, 0))).take(np.array([2, 1]))
+    assert found.label_sets == ((1, 0), (2, 1))
+    assert found.sample_ids == ("c", "b")
+    assert samples(None).take(np.array([2])).label_sets is None
+
+
+@pytest.mark.parametrize(
+    ("label_sets", "message"),
+    [
+        (((0,), (2,)), "3 samples but 2 label sets"),
+        (((0,), (1, 2), (1,)), r"'b' has the target 2 and the label set \[1, 2\]\. The set must name the target first"),
+        (((0,), (2, 2), (1,)), "no class twice"),
+        (((0,), (), (1,)), "must name the target first"),
+        (((0,), (2, 3), (1,)), r"\[2, 3\]\. .* beyond the 3 that there are, counted from 0"),
+        (((0,), (2, -1), (1,)), r"\[2, -1\]\. .* beyond the 3 that there are"),
+    ],
+)
+def test_label_sets_that_do_not_fit_the_targets_are_refused(label_sets: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        samples(label_sets)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import registry
+from testbed.class_subset import has_groups
 from testbed.engine.arithmetic import Arithmetic
 from testbed.fingerprint import file_sha256, model_fingerprint, setting_fingerprint
 from testbed.records import IntArray, ModelVersion, SettingVersion
@@ -30,6 +32,7 @@ def model_version(model: Model) -> ModelVersion:
         "normalization": describe(model.normalization),
         "weights": _weights_sha256(model),
         **({} if model.fit_noise is None else {"fit_noise": asdict(model.fit_noise)}),
+        **({"classify": describe(model.classify)} if hasattr(model.classify, "identity") else {}),
     }
     identity = model_fingerprint(model.name, model.label_space, spec)
     return ModelVersion(name=model.name, label_space=model.label_space, fingerprint=identity, spec=spec)
@@ -55,14 +58,14 @@ def setting_version(
         source: the file of the definition, which is its version where it declares none.
         run_split: how every run splits the data anew; which samples a run has follows from it and the run's seed.
     """
-    sublist = None if setting.class_sublist is None else tuple(int(index) for index in setting.class_sublist)
+    sublist = setting.columns
     spec = {
         "definition": _definition(setting.version, source),
         "transform": describe(setting.transform),
         "perturbation_fn_cpu": describe(setting.perturbation_fn_cpu),
         "perturbation_fn_gpu": describe(setting.perturbation_fn_gpu),
         "metrics_fn": describe(setting.metrics_fn),
-        "adversarial_attack": None if setting.adversarial_attack is None else dict(setting.adversarial_attack),
+        "adversarial_attack": None if setting.adversarial_attack is None else _parameters(setting.adversarial_attack),
         "shift": describe(setting.shift),
         "space": setting.space,
         "canonical_size": canonical_size,
@@ -82,6 +85,12 @@ def setting_version(
         sample_indices=sample_indices,
         class_sublist=sublist,
     )
+
+
+def _parameters(attack: Mapping[str, Any]) -> dict[str, Any]:
+    """An attack's parameters; the order of a norm may be infinite, which JSON has no number for."""
+    is_number = {name: not isinstance(value, float) or isfinite(value) for name, value in attack.items()}
+    return {name: value if is_number[name] else str(value) for name, value in attack.items()}
 
 
 _DTYPES: Mapping[str | None, str] = {"bf16": "bfloat16", "fp16": "float16"}  # of autocast
@@ -118,9 +127,15 @@ def _tf32(kind: str, arithmetic: Arithmetic) -> bool | str:
 
 
 def cut_facts(setting: EvalSetting, model: Model) -> dict[str, bool]:
-    """Whether the model itself picks the setting's classes, so that its logits are of these alone."""
+    """What a reader of the logits must know of a setting that looks at some classes, or at groups of classes.
+
+    `is_cut_by_model`: the model itself picks the setting's columns, so that its logits are of these alone.
+    `sums_votes`: a group of columns has the sum of its columns' votes, not the largest logit.
+    """
     takes_sublist = model.classify is not None and "class_sublist" in argument_names(model.classify)
-    return {"is_cut_by_model": True} if setting.class_sublist is not None and takes_sublist else {}
+    is_cut = setting.class_sublist is not None and takes_sublist
+    sums_votes = model.answers == "votes" and has_groups(setting.columns)
+    return {name: True for name, holds in (("is_cut_by_model", is_cut), ("sums_votes", sums_votes)) if holds}
 
 
 def describe(value: object) -> Any:

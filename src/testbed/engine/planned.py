@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from testbed.class_subset import columns_of
 from testbed.cli import say
 from testbed.cores import available_cores
 from testbed.data.filling import BankFiller
@@ -119,12 +120,16 @@ def _check_outputs(planned: Planned, store: Store) -> None:
     facts_of = cache(store.model_facts)
     for item in planned.pending:
         ready, facts = item.ready, facts_of(item.ready.model_version.fingerprint)
-        num_classes = len(ready.dataset_version.class_names)
-        num_outputs = facts.num_outputs if facts and ready.setting.class_sublist is None else None
-        if num_outputs not in (None, num_classes):
+        num_outputs = facts.num_outputs if facts else None
+        if num_outputs is None:
+            continue
+        sublist, num_classes = ready.setting.columns, len(ready.dataset_version.class_names)
+        largest = None if sublist is None else max(columns_of(sublist))
+        if num_outputs != num_classes if largest is None else num_outputs <= largest:
+            asked = f"has {num_classes} classes" if largest is None else f"looks at class {largest}"
             raise DefinitionError(
-                f"Model '{ready.pairing.model.name}' has {num_outputs} outputs but '{ready.setting.name}' has "
-                f"{num_classes} classes. Use a model of the setting's label space."
+                f"Model '{ready.pairing.model.name}' has {num_outputs} outputs but '{ready.setting.name}' {asked}. "
+                "Use a model of the setting's label space."
             )
 
 

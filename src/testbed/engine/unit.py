@@ -32,6 +32,7 @@ class Task:
         sample_indices: [n] positions in the split of the setting's samples.
         fit_indices: positions of the samples that models are fitted on, where every run splits the data anew.
         targets: [n] class indices over the setting's classes; -1 for a class that is not among them.
+        label_sets: [n, labels] all classes that count as right, rows filled up with -1; None where only targets do.
         num_classes: classes of the data set, the width that logits must have.
         epsilon: noise level where the separation decides it.
         fit_epsilons: the same, by norm, for the noise that models are fitted with.
@@ -45,6 +46,7 @@ class Task:
     sample_indices: NDArray[np.int64]
     targets: IntArray
     num_classes: int
+    label_sets: IntArray | None = None
     epsilon: float | None = None
     fit_indices: NDArray[np.int64] | None = None
     fit_epsilons: Mapping[Norm, float] = field(default_factory=dict)

@@ -40,6 +40,24 @@ def target_ranks(logits: NDArray[Any], targets: ArrayLike) -> NDArray[np.int32]:
     return ranks
 
 
+def best_ranks(logits: NDArray[Any], targets: ArrayLike, label_sets: IntArray | None) -> NDArray[np.int32]:
+    """Rank of each image's best right class, as `target_ranks` ranks each among all classes.
+
+    Args:
+        logits, targets: as there.
+        label_sets: (n, labels) all classes that are right, each row filled up with -1; None where only targets are.
+    Returns: (n,) int32.
+    Raises: as `target_ranks`.
+    """
+    if label_sets is None:
+        return target_ranks(logits, targets)
+    ranks = np.full(len(logits), np.shape(logits)[1], np.int32)
+    for labels in label_sets.T:
+        rows = np.flatnonzero(labels >= 0)
+        ranks[rows] = np.minimum(ranks[rows], target_ranks(logits[rows], labels[rows]))
+    return ranks
+
+
 def predictions(logits: NDArray[Any]) -> NDArray[np.int32]:
     """Class with the largest logit, the first of equal ones; -1 for a row with a non-finite logit.
 
@@ -77,28 +95,41 @@ def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> di
 
 
 def top1(
-    ranks: IntArray, targets: IntArray, *, num_classes: int, confidence: float = 0.95, side: Side = "both"
+    ranks: IntArray,
+    targets: IntArray,
+    *,
+    num_classes: int,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
 ) -> MetricValue:
     """Percent of images whose target has the largest logit; mean over images and draws.
 
     Args:
         ranks: (draws, n) of `target_ranks`; (n,) is one draw.
-        targets: (n,) class indices.
+        targets: (n,) class indices; -1 for a class that is not among the setting's.
         num_classes: classes of the setting; a rank of `num_classes` marks a non-finite row, counted as wrong.
+        clusters: (n,) labels of images that belong together, such as the frames of a video; the interval is over them.
         confidence, side: of the interval, see `testbed.metrics.intervals`.
     Returns: value in [0, 100], None without images; detail has the count of non-finite rows.
     """
-    return _topk("top1", 1, ranks, targets, num_classes, confidence, side)
+    return _topk("top1", 1, ranks, targets, num_classes, clusters, confidence, side)
 
 
 def top5(
-    ranks: IntArray, targets: IntArray, *, num_classes: int, confidence: float = 0.95, side: Side = "both"
+    ranks: IntArray,
+    targets: IntArray,
+    *,
+    num_classes: int,
+    clusters: ArrayLike | None = None,
+    confidence: float = 0.95,
+    side: Side = "both",
 ) -> MetricValue:
     """Percent of images whose target is among the five largest logits; None with five classes or fewer. As `top1`."""
     if num_classes <= 5:
         reason = f"top-5 says nothing with {num_classes} classes"
         return MetricValue(name="top5", value=None, n=len(targets), reason=reason)
-    return _topk("top5", 5, ranks, targets, num_classes, confidence, side)
+    return _topk("top5", 5, ranks, targets, num_classes, clusters, confidence, side)
 
 
 def balanced_accuracy(
@@ -196,13 +227,23 @@ def percent(
 
 
 def _topk(
-    name: str, k: int, ranks: IntArray, targets: IntArray, num_classes: int, confidence: float, side: Side
+    name: str,
+    k: int,
+    ranks: IntArray,
+    targets: IntArray,
+    num_classes: int,
+    clusters: ArrayLike | None,
+    confidence: float,
+    side: Side,
 ) -> MetricValue:
     correct = _correct(ranks, targets, k)
     if not correct.size:
         return _empty(name)
-    interval = clustered_proportion(correct.mean(axis=0), num_draws=len(correct), confidence=confidence, side=side)
-    detail = {"nonfinite": int(np.count_nonzero(np.asarray(ranks) >= num_classes))}
+    interval = clustered_proportion(
+        correct.mean(axis=0), num_draws=len(correct), clusters=clusters, confidence=confidence, side=side
+    )
+    is_among = np.asarray(targets) >= 0  # the others have that rank as well
+    detail = {"nonfinite": int(np.count_nonzero((np.asarray(ranks) >= num_classes) & is_among))}
     return percent(name, np.count_nonzero(correct) / correct.size, interval, n=len(targets), detail=detail)
 
 

@@ -34,7 +34,8 @@ def accuracies_of_runs(
         raise ShapeError(f"Ranks have shapes {shapes}, targets {targets.shape}. Give (draws, n) per run and (runs, n).")
     factors = factors.of(num_draws=float(np.mean([len(rank) for rank in ranks])))
     first, fifth = (np.array([(rank < k).mean(axis=0) for rank in ranks]) for k in (1, 5))
-    nonfinite = sum(int(np.count_nonzero(rank >= num_classes)) for rank in ranks)
+    pairs = zip(ranks, targets >= 0, strict=True)  # a class that is not among the setting's has that rank as well
+    nonfinite = sum(int(np.count_nonzero((rank >= num_classes) & is_among)) for rank, is_among in pairs)
     top5 = accuracy_of_runs("top5", fifth, factors)
     if num_classes <= 5:
         reason = f"top-5 says nothing with {num_classes} classes"

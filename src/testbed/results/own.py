@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from registry import registry
-from testbed.class_subset import columns_in_subset
-from testbed.errors import DataError, TestbedError, UnknownNameError
+from testbed.errors import DataError
 from testbed.metrics.accuracy import balanced_accuracy, per_class, top1, top5
 from testbed.metrics.comparison import NETTED, compare
 from testbed.records import IntArray, MetricValue
-from testbed.signatures import argument_names
+from testbed.results.users_metrics import registered_metrics, setting_metrics
+from testbed.results.vote_metrics import vote_metrics
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
@@ -77,32 +74,60 @@ def recompute(store: Store) -> int:
 
 
 def own_metrics(evaluation: Evaluation) -> list[MetricValue]:
-    """All metrics of one evaluation by itself: accuracies, the setting's `metrics_fn`, and registered metrics.
+    """All metrics of one evaluation by itself: accuracies, votes, the setting's `metrics_fn`, and registered metrics.
 
     A stale evaluation keeps what its former definition computed and today's does not.
     """
-    ranks, targets = evaluation.target_ranks(), evaluation.targets()
-    found = accuracies(ranks, targets, num_classes=len(evaluation.class_names))
-    found = with_class_names(found, evaluation.class_names)
+    found = with_class_names(accuracies_of(evaluation), evaluation.class_names)
     if evaluation.is_stale:
         kept = {value.name: value for value in evaluation.metrics() if value.name not in found}
         return [*found.values(), *kept.values()]
-    found.update({value.name: value for value in (*_setting_metrics(evaluation), *_registered_metrics(evaluation))})
+    more = (*vote_metrics(evaluation), *setting_metrics(evaluation), *registered_metrics(evaluation))
+    found.update({value.name: value for value in more})
     return list(found.values())
 
 
-def accuracies(ranks: IntArray, targets: IntArray, *, num_classes: int) -> dict[str, MetricValue]:
+def accuracies_of(evaluation: Evaluation) -> dict[str, MetricValue]:
+    """The accuracies of one evaluation by name; where samples are frames, with intervals over their sequences."""
+    return accuracies(
+        evaluation.target_ranks(),
+        evaluation.targets(),
+        num_classes=len(evaluation.class_names),
+        sequences=evaluation.sequences(),
+    )
+
+
+def accuracies(
+    ranks: IntArray, targets: IntArray, *, num_classes: int, sequences: IntArray | None = None
+) -> dict[str, MetricValue]:
     """Top-1, top-5, balanced and worst-class accuracy by name.
 
-    A sample whose class is not among the setting's (target -1) counts as wrong in the first two, and in no class.
+    A sample without a class among the setting's counts as wrong in the first two; the others are over the samples
+    whose target is among them (not -1).
+
+    Args:
+        ranks: [draws, n] of the targets, or of the best right class.
+        targets: [n]; -1 for a class that is not among the setting's.
+        num_classes: of the setting.
+        sequences: [n] that samples are frames of. Frames are no independent samples: the first two then have their
+            intervals over sequences, and the others have none.
     """
     is_among = targets >= 0
-    classified = [metric(ranks, targets, num_classes=num_classes) for metric in (top1, top5)]
+    classified = [metric(ranks, targets, num_classes=num_classes, clusters=sequences) for metric in (top1, top5)]
     of_classes = [
         metric(ranks[:, is_among], targets[is_among], num_classes=num_classes)
         for metric in (balanced_accuracy, per_class)
     ]
+    if sequences is not None:
+        of_classes = [_without_interval(value) for value in of_classes]
     return {value.name: value for value in (*classified, *of_classes)}
+
+
+def _without_interval(value: MetricValue) -> MetricValue:
+    if "classes" not in value.detail:
+        return replace(value, ci_low=None, ci_high=None, method="")
+    classes = [{**row, "ci_low": None, "ci_high": None} for row in value.detail["classes"]]
+    return replace(value, ci_low=None, ci_high=None, method="", detail={**value.detail, "classes": classes})
 
 
 def with_class_names(found: dict[str, MetricValue], names: Sequence[str]) -> dict[str, MetricValue]:
@@ -113,78 +138,3 @@ def with_class_names(found: dict[str, MetricValue], names: Sequence[str]) -> dic
     classes = [{"class": names[row["class_index"]], **row} for row in worst.detail["classes"]]
     detail = {**worst.detail, "class": names[worst.detail["class_index"]], "classes": classes}
     return found | {worst.name: replace(worst, detail=detail)}
-
-
-def _setting_metrics(evaluation: Evaluation) -> list[MetricValue]:
-    """What the setting's own `metrics_fn` returns; the names it shares with built-in metrics are then its own."""
-    try:
-        setting = registry.eval_setting(evaluation.setting)
-    except UnknownNameError:
-        return []
-    if setting.metrics_fn is None:
-        return []
-    given: dict[str, Callable[[], Any]] = {
-        "image_paths": evaluation.sample_ids,
-        "py_model": lambda: registry.model(evaluation.model, evaluation.label_space),
-    }
-    wanted = {name: given[name] for name in argument_names(setting.metrics_fn) if name in given}
-    return _mean_over_draws("metrics_fn", evaluation, lambda draw: _call_metrics_fn(setting, evaluation, draw, wanted))
-
-
-def _call_metrics_fn(
-    setting: Any, evaluation: Evaluation, draw: int, wanted: Mapping[str, Callable[[], Any]]
-) -> Mapping[str, float]:
-    import torch  # the ancestor's metric functions take tensors
-
-    extras = {name: get() for name, get in wanted.items()}  # a model from elsewhere cannot be had
-    logits = torch.from_numpy(_logits(evaluation, draw))
-    targets = torch.from_numpy(evaluation.dataset_targets().astype(np.int64))
-    values: Mapping[str, float] = setting.metrics_fn(logits=logits, targets=targets, **extras)
-    return values
-
-
-def _registered_metrics(evaluation: Evaluation) -> list[MetricValue]:
-    found = []
-    for name, function in registry.metrics.items():
-        found += _mean_over_draws(name, evaluation, partial(_named_call, name, function, evaluation))
-    return found
-
-
-def _named_call(name: str, function: Callable[..., Any], evaluation: Evaluation, draw: int) -> Mapping[str, float]:
-    return {name: _call(function, evaluation, draw)}
-
-
-def _logits(evaluation: Evaluation, draw: int) -> NDArray[np.float32]:
-    """Logits of the setting's classes, [n, classes]."""
-    return columns_in_subset(evaluation.logits(draw), evaluation.class_sublist, is_cut=evaluation.is_cut_by_model)
-
-
-def _call(function: Callable[..., Any], evaluation: Evaluation, draw: int) -> float:
-    available: dict[str, Callable[[], Any]] = {
-        "logits": lambda: _logits(evaluation, draw),
-        "targets": evaluation.targets,
-        "predictions": lambda: evaluation.predictions()[draw],
-        "target_ranks": lambda: evaluation.target_ranks()[draw],
-        "class_names": lambda: evaluation.class_names,
-        "sample_ids": evaluation.sample_ids,
-    }
-    wanted = [name for name in argument_names(function) if name in available]
-    return float(function(**{name: available[name]() for name in wanted}))
-
-
-def _mean_over_draws(
-    source: str, evaluation: Evaluation, call: Callable[[int], Mapping[str, float]]
-) -> list[MetricValue]:
-    """The mean of each number over the draws. A function that raises costs its own numbers only."""
-    try:
-        draws = [call(draw) for draw in range(evaluation.num_draws)]
-        means = {name: float(np.mean([float(values[name]) for values in draws])) for name in draws[0]}
-    except Exception as error:
-        text = " ".join(str(error).split())
-        reason = text if isinstance(error, TestbedError) else f"{type(error).__name__}: {text}"
-        return [MetricValue(name=source, value=None, n=evaluation.n, reason=reason)]
-    return [
-        MetricValue(name=name, value=value if np.isfinite(value) else None, n=evaluation.n,
-                    reason="" if np.isfinite(value) else f"the function returned {value}", detail={"source": source})
-        for name, value in means.items()
-    ]  # fmt: skip

@@ -56,7 +56,7 @@ class Precision:
         return one_sided if self.is_one_sided else "both"
 
     def factors(self, fits: Sequence[Evaluation]) -> Factors:
-        """What varies by chance in a model's runs on a setting.
+        """What varies by chance in a model's runs on a setting; frames belong together by sequence, unless by more.
 
         Args:
             fits: one evaluation of each run that fits a model. They see the same samples or, where the setting splits
@@ -66,7 +66,7 @@ class Precision:
         plain = Factors(confidence=self.confidence)
         fraction = fits[0].test_fraction
         if fraction is None or len(fits) == 1:
-            return plain.of(clusters=self._labels(fits[0].sample_ids()) if self.cluster_by else None)
+            return plain.of(clusters=self._labels(fits[0].sample_ids()) if self.cluster_by else _sequences(fits[0]))
         indices: IntArray = np.array([fit.sample_indices() for fit in fits])
         distinct, samples = np.unique(indices, return_inverse=True)
         labels = None
@@ -95,6 +95,12 @@ class Precision:
                 "clusters differ. Choose a column with several values."
             )
         return labels
+
+
+def _sequences(evaluation: Evaluation) -> IntArray | None:
+    """The sequences that samples are frames of, where there are several."""
+    found = evaluation.sequences()
+    return None if found is None or found.max() == 0 else found
 
 
 def _read_clusters(file: Path, cluster_by: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ def accuracies_over_runs(evaluations: Sequence[Evaluation]) -> dict[str, MetricV
         return {value.name: value for value in first.metrics()}
     ranks, num_classes = [_ranks(fit) for fit in fits], len(first.class_names)
     if len(fits) == 1:
-        found = accuracies(ranks[0], first.targets(), num_classes=num_classes)
+        found = accuracies(ranks[0], first.targets(), num_classes=num_classes, sequences=first.sequences())
     else:
         targets = np.array([fit[0].evaluation.targets() for fit in fits])
         factors = Precision().factors([fit[0].evaluation for fit in fits])

@@ -2,80 +2,68 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 
-from testbed.class_subset import names_in_subset, targets_in_subset
+from testbed.class_subset import columns_in_subset
 from testbed.codec import checksum, decode
 from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
 from testbed.logit_policy import NO_LOGITS, keeps_all
 from testbed.records import MetricValue, Shift
-from testbed.run_split import RunSplit
 from testbed.store import findings, payloads
 from testbed.store.columns import int32_bytes
-from testbed.store.database import Database
-from testbed.store.schema import datasets, logit_payloads, logit_shards, runs, setting_versions
+from testbed.store.evaluated_samples import EvaluatedSamples
+from testbed.store.schema import logit_payloads, logit_shards, model_versions, runs
 from testbed.store.versions import digest
 from testbed.store.views import Status
 from testbed.top_logits import TopLogits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(EvaluatedSamples):
     """A model on a setting, with one pair of seeds and one kind of numerics, as it was when it was looked up.
 
     Nothing larger than these fields is read before it is asked for.
 
     Args:
         id: within its store.
-        model, setting, dataset, split: names.
+        model: its name.
         label_space: of the model.
         model_fingerprint, setting_fingerprint: of the definitions that were evaluated.
         is_stale: whether either definition has changed since.
-        fit_seed, noise_seed: of the run.
+        noise_seed: of the run.
         numerics: dtype, precision flags, device class, batch size, threads.
         shift: how the setting departs from its clean parent.
-        class_sublist: columns of the logits that count; None for all.
         status: 'pending', 'running', 'complete', 'partial' or 'failed', and `reason` says why.
-        n: samples per draw.
         num_draws: draws of the perturbation.
         run_id: the run that took it up last.
+        setting, dataset, split, class_sublist, n, fit_seed: see `EvaluatedSamples`.
     """
 
     id: int
     model: str
     label_space: str
-    setting: str
-    dataset: str
-    split: str
     model_fingerprint: str
     setting_fingerprint: str
     is_stale: bool
-    fit_seed: int
     noise_seed: int
     numerics: Mapping[str, Any]
     shift: Shift | None
-    class_sublist: tuple[int, ...] | None
     status: Status
     reason: str
-    n: int
     num_draws: int
     run_id: int | None
     created_at: datetime
     completed_at: datetime | None
-    _setting_version_id: int = field(repr=False)
-    _dataset_id: int = field(repr=False)
-    _database: Database = field(repr=False, compare=False)
 
     def metrics(self) -> list[MetricValue]:
         """The metrics of this evaluation by itself, by name."""
@@ -126,9 +114,13 @@ class Evaluation:
             k: how many; None for as many as were kept of every sample.
         Raises: DataError: fewer were kept, or none. StoreError: as `logits`.
         """
-        rows = self._payloads(draw)
-        sublist = None if self.is_cut_by_model else self.class_sublist
-        return payloads.read_top(rows, self.targets(), k=k, class_sublist=sublist, name=self._name)
+        return payloads.read_top(self._payloads(draw), self.targets(), k=k, in_setting=self.in_setting, name=self._name)
+
+    def in_setting(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logits [n, classes] of the setting's classes, from some that `logits` or `logit_shards` handed out."""
+        return columns_in_subset(
+            logits, self.class_sublist, is_cut=self.is_cut_by_model, sums_votes=bool(self.numerics.get("sums_votes"))
+        )
 
     @cached_property
     def logit_codecs(self) -> tuple[str, ...]:
@@ -178,58 +170,23 @@ class Evaluation:
         """
         return self._labels[1]
 
-    def targets(self) -> NDArray[np.int32]:
-        """Targets [n] int32 over the setting's classes; -1 where the class is not among them."""
-        return targets_in_subset(self.dataset_targets(), self.class_sublist, num_classes=len(self._dataset_classes))
-
-    def dataset_targets(self) -> NDArray[np.int32]:
-        """Targets [n] int32 over the data set's classes, whatever the setting looks at."""
-        return np.asarray(self._dataset.targets[self.sample_indices()], np.int32)
-
-    def sample_ids(self) -> list[str]:
-        """Ids of the samples, n strings."""
-        names = json.loads(self._dataset.sample_ids)
-        return [names[index] for index in self.sample_indices()]
-
-    def sample_indices(self) -> NDArray[np.int32]:
-        """Positions of the samples in the whole data set, [n] int32."""
-        if (split := self._run_split) is not None:
-            return split.test_indices(len(self._dataset.targets), seed=self.fit_seed).astype(np.int32)
-        columns = setting_versions.c["sample_indices", "sample_indices_sha256"]
-        with self._database.reading() as connection:
-            wanted = select(*columns).where(setting_versions.c.id == self._setting_version_id)
-            row = connection.execute(wanted).one()
-        if row.sample_indices is None:
-            return np.arange(self.n, dtype=np.int32)
-        if digest(int32_bytes(row.sample_indices)) != row.sample_indices_sha256:
-            raise StoreError(f"The sample indices of setting '{self.setting}' are not those that were written.")
-        return np.array(row.sample_indices)
-
-    def has_samples_of(self, other: Evaluation) -> bool:
-        """Whether the samples are those of another evaluation of this store, in the same order; no id is read."""
-        is_one_set = self._dataset_id == other._dataset_id and self.n == other.n
-        return is_one_set and np.array_equal(self.sample_indices(), other.sample_indices())
-
-    @property
-    def test_fraction(self) -> float | None:
-        """The part of the data that a run evaluates, drawn by its `fit_seed`; None where all runs evaluate the same."""
-        return None if self._run_split is None else self._run_split.test_fraction
-
     @property
     def is_cut_by_model(self) -> bool:
         """Whether the logits are of the setting's classes alone, because the model itself picked them."""
         return bool(self.numerics.get("is_cut_by_model"))
 
     @property
-    def class_names(self) -> tuple[str, ...]:
-        """Names of the setting's classes, which predictions and targets count."""
-        return names_in_subset(self._dataset_classes, self.class_sublist)
-
-    @property
     def fingerprint(self) -> str:
         """What makes this evaluation this one, in any store: the definitions, seeds and numerics, as SHA-256 (hex)."""
         parts = (self.model_fingerprint, self.setting_fingerprint, self.fit_seed, self.noise_seed, dict(self.numerics))
         return fingerprint(list(parts))
+
+    @property
+    def model_spec(self) -> dict[str, Any]:
+        """The definition of the model, as it was when it was evaluated."""
+        is_its = model_versions.c.fingerprint == self.model_fingerprint
+        with self._database.reading() as connection:
+            return dict(connection.execute(select(model_versions.c.spec).where(is_its)).scalar_one())
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -259,27 +216,6 @@ class Evaluation:
                 f"{self._name} is {self.status}: samples {position} to {start} of draw {draw} are not stored. "
                 "Run its evaluation again to complete it."
             )
-
-    @cached_property
-    def _dataset_classes(self) -> list[str]:
-        wanted = select(datasets.c.class_names).where(datasets.c.id == self._dataset_id)
-        with self._database.reading() as connection:
-            return list(connection.execute(wanted).scalar_one())
-
-    @cached_property
-    def _run_split(self) -> RunSplit | None:
-        is_its = setting_versions.c.id == self._setting_version_id
-        with self._database.reading() as connection:
-            return RunSplit.of_spec(connection.execute(select(setting_versions.c.spec).where(is_its)).scalar_one())
-
-    @cached_property
-    def _dataset(self) -> Row[Any]:
-        columns = datasets.c["targets", "sample_ids", "sha256"]
-        with self._database.reading() as connection:
-            row = connection.execute(select(*columns).where(datasets.c.id == self._dataset_id)).one()
-        if digest(int32_bytes(row.targets), row.sample_ids) != row.sha256:
-            raise StoreError(f"Targets or sample ids of data set '{self.dataset}' are not those that were written.")
-        return row
 
     @cached_property
     def _labels(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

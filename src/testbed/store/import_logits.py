@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from testbed.class_subset import columns_in_subset
+from testbed.class_subset import NO_LABEL, columns_in_subset, columns_of
 from testbed.codec import checksum, encode
 from testbed.errors import DataError
 from testbed.fingerprint import model_fingerprint
-from testbed.metrics.accuracy import predictions, target_ranks
+from testbed.metrics.accuracy import best_ranks, predictions
 from testbed.records import EvaluationKey, ModelVersion, Shard, ShardRange
 from testbed.store.logit_files import LogitFile, read_index
 from testbed.store.schema import evaluations, logit_shards, model_versions, models, setting_versions
@@ -47,12 +47,18 @@ class _Answers:
                 yield self._shard(where, logits[self.order[where.start : where.stop]])
 
     def _shard(self, where: ShardRange, logits: NDArray[np.float32]) -> Shard:
-        in_setting = columns_in_subset(logits, self.setting.class_sublist, is_cut=self.is_cut)
+        piece, sets = slice(where.start, where.stop), self.setting.label_sets
+        in_setting = columns_in_subset(
+            logits,
+            self.setting.class_sublist,
+            is_cut=self.is_cut,
+            sums_votes=bool(self.file.numerics.get("sums_votes")),
+        )
         payload = encode(logits)
         return Shard(
             where=where,
             predictions=predictions(in_setting),
-            target_ranks=target_ranks(in_setting, self.setting.targets[where.start : where.stop]),
+            target_ranks=best_ranks(in_setting, self.setting.targets[piece], None if sets is None else sets[piece]),
             payload=payload,
             codec="f32",
             num_outputs=logits.shape[1],
@@ -182,7 +188,23 @@ def _order(file: LogitFile, setting: SettingSamples) -> NDArray[np.int64]:
             f"{targets[order[first]]} of '{setting.sample_ids[first]}' and should be {setting.targets[first]}. "
             "Targets count the setting's classes from 0."
         )
+    _check_label_sets(file, setting, order)
     return order
+
+
+def _check_label_sets(file: LogitFile, setting: SettingSamples, order: NDArray[np.int64]) -> None:
+    """Refuses a file that calls other classes right than the setting does; ranks are made of the setting's."""
+    if (found := file.label_sets()) is None:
+        return
+    own = setting.targets[:, None] if setting.label_sets is None else setting.label_sets
+    if len(found) != len(own):
+        raise DataError(f"{file.path} has {len(found)} label sets, but {len(own)} samples.")
+    for name, labels, wanted in zip(setting.sample_ids, found[order], own, strict=True):
+        if set(labels.tolist()) - {NO_LABEL} != set(wanted.tolist()) - {NO_LABEL}:
+            raise DataError(
+                f"{file.path}: the label set of '{name}' is not that of '{setting.name}'. Leave label_sets out to take "
+                "the setting's own."
+            )
 
 
 def _is_cut(file: LogitFile, setting: SettingSamples) -> bool:
@@ -190,7 +212,7 @@ def _is_cut(file: LogitFile, setting: SettingSamples) -> bool:
     width, sublist = file.shape()[2], setting.class_sublist
     if width == setting.num_classes:
         return sublist is not None
-    if sublist is None or width <= max(sublist):
+    if sublist is None or width <= max(columns_of(sublist)):
         raise DataError(
             f"{file.path} has logits of {width} classes, but '{setting.name}' has {setting.num_classes}. "
             "Write one column per class, in the order of its class names."

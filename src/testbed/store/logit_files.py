@@ -25,7 +25,8 @@ class LogitFile:
     """One entry of an index: what was evaluated, and the `.npz` with the answers.
 
     Args:
-        path: of the `.npz`, with `logits` (draws, n, classes) or (n, classes), `targets` (n,) and `sample_ids` (n,).
+        path: of the `.npz`, with `logits` (draws, n, classes) or (n, classes), `targets` (n,) and `sample_ids` (n,); it
+            may have `label_sets` (n, labels), as `--save-logits` writes them.
         model: name to enter it under.
         setting: name of a stored setting.
         label_space: of the model; None to take that of the models which were evaluated on the same data.
@@ -59,6 +60,18 @@ class LogitFile:
                 f"{self.path}: sample_ids are {_kind(ids)}. They must be (n,) text: np.array([...]) of str."
             )
         return targets, ids.tolist()
+
+    def label_sets(self) -> NDArray[Any] | None:
+        """All right classes of each sample, where the file tells them. Raises: DataError: they are of another kind."""
+        with _reading(self.path), ZipFile(self.path) as archive:
+            if "label_sets.npy" not in archive.namelist():
+                return None
+            sets = _array(archive, "label_sets")
+        if sets.ndim != 2 or sets.dtype.kind not in "iu":
+            raise DataError(
+                f"{self.path}: label_sets are {_kind(sets)}. They must be (n, labels) whole numbers, filled up with -1."
+            )
+        return sets
 
     def shape(self) -> tuple[int, int, int]:
         """Draws, samples and classes of the logits. Raises: DataError: they are something else."""

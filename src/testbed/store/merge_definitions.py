@@ -58,7 +58,9 @@ def merge_definitions(ours: Store, theirs: Reader, report: MergeReport, *, is_dr
 def _merge(here: Connection, there: Connection, report: MergeReport, *, is_dry_run: bool) -> set[str]:
     new, differing = compare(DATASETS, here, there)
     report.add(DATASETS.plural, len(new))
-    report.conflicts += [f"{DATASETS.what.format(**row)} has other targets or sample ids" for row in differing]
+    report.conflicts += [
+        f"{DATASETS.what.format(**row)} has other targets, sample ids or label sets" for row in differing
+    ]
     if new and not is_dry_run:
         here.execute(insert(datasets), new)
     wanted = select(setting_versions.c.fingerprint, datasets.c.fingerprint).join(datasets)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from sqlalchemy.sql import FromClause
 
+from testbed.class_subset import stored_sublist
 from testbed.errors import TestbedError, UnknownNameError, suggestion
 from testbed.run_split import RunSplit
 from testbed.store.database import Database, pieces
@@ -188,7 +189,7 @@ def _evaluation(database: Database, row: Any) -> Evaluation:
         noise_seed=row.noise_seed,
         numerics=row.numerics,
         shift=shift_of(row),
-        class_sublist=None if row.class_sublist is None else tuple(row.class_sublist),
+        class_sublist=stored_sublist(row.class_sublist),
         status=row.status,
         reason=row.reason,
         n=row.n,

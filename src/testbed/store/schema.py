@@ -29,7 +29,8 @@ from sqlalchemy import (
 from testbed.store.columns import Int32Array, UtcDateTime
 
 APPLICATION = "robustness-testbed"
-REVISIONS = ("v0.1.0", "v0.2.0")  # every schema there has been, oldest first; each has a file under migrations/versions
+# Every schema there has been, oldest first; each has a file under migrations/versions.
+REVISIONS = ("v0.1.0", "v0.2.0", "v0.3.0")
 STATUSES = ("pending", "running", "complete", "partial", "failed")
 
 # Constraints need names, or SQLite's batch migrations cannot drop them.
@@ -105,8 +106,9 @@ datasets = Table(
     _json("class_names"),
     Column("targets", Int32Array, nullable=False),
     Column("sample_ids", LargeBinary, nullable=False),  # a JSON list: file names may hold any other separator
-    Column("sha256", String(64), nullable=False),  # of targets and sample_ids
+    Column("sha256", String(64), nullable=False),  # of targets, sample_ids, and label_sets where there are any
     _created_at(),
+    _json("label_sets", nullable=True),  # for each sample all classes that count as right
 )
 
 eval_settings = Table(

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from testbed.class_subset import names_in_subset, targets_in_subset
+from testbed.class_subset import names_in_subset, padded_label_sets, stored_sublist, targets_in_subset
 from testbed.errors import DataError, StoreError, UnknownNameError, suggestion
+from testbed.records import ClassSublist
 from testbed.run_split import RunSplit
 from testbed.store.columns import int32_bytes
 from testbed.store.schema import datasets, eval_settings, setting_versions
-from testbed.store.versions import digest
+from testbed.store.versions import digest, label_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,7 @@ class SettingSamples:
         name, fingerprint: of the setting.
         dataset_id: within the store.
         targets: [n] over the setting's classes; -1 for a class that is not among them.
+        label_sets: [n, labels] all classes that count as right, rows filled up with -1; None where only targets do.
         sample_ids: n strings.
         class_sublist: columns of the logits that count; None for all.
         num_classes: of the setting.
@@ -36,8 +39,9 @@ class SettingSamples:
     fingerprint: str
     dataset_id: int
     targets: NDArray[np.int32]
+    label_sets: NDArray[np.int32] | None
     sample_ids: Sequence[str]
-    class_sublist: tuple[int, ...] | None
+    class_sublist: ClassSublist | None
     num_classes: int
     is_perturbed: bool
 
@@ -53,7 +57,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
     found = connection.execute(
         select(
             *setting_versions.c["fingerprint", "dataset_id", "class_sublist", "sample_indices", "spec"],
-            *datasets.c["targets", "sample_ids", "sha256", "class_names"],
+            *datasets.c["targets", "sample_ids", "sha256", "class_names", "label_sets"],
         )
         .join_from(setting_versions, eval_settings)
         .join(datasets)
@@ -67,16 +71,19 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
         )
     if RunSplit.of_spec(found.spec) is not None:
         raise DataError(f"'{name}' has other samples in every run, so logits cannot be imported for it as a whole.")
-    if digest(int32_bytes(found.targets), found.sample_ids) != found.sha256:
+    if digest(int32_bytes(found.targets), found.sample_ids, *label_bytes(found.label_sets)) != found.sha256:
         raise StoreError(f"The stored targets of '{name}' are damaged. See python db.py --verify.")
     indices = np.arange(len(found.targets)) if found.sample_indices is None else found.sample_indices
-    sublist = None if found.class_sublist is None else tuple(found.class_sublist)
+    sublist = stored_sublist(found.class_sublist)
+    positions = partial(targets_in_subset, sublist=sublist, num_classes=len(found.class_names))
+    sets = None if found.label_sets is None else padded_label_sets([found.label_sets[index] for index in indices])
     ids = json.loads(found.sample_ids)
     return SettingSamples(
         name=name,
         fingerprint=found.fingerprint,
         dataset_id=found.dataset_id,
-        targets=targets_in_subset(found.targets[indices], sublist, num_classes=len(found.class_names)),
+        targets=positions(found.targets[indices]),
+        label_sets=None if sets is None else positions(sets),
         sample_ids=[ids[index] for index in indices],
         class_sublist=sublist,
         num_classes=len(names_in_subset(found.class_names, sublist)),

@@ -13,7 +13,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.class_subset import columns_in_subset
 from testbed.errors import DataError, StoreError
 from testbed.fingerprint import file_sha256, fingerprint
 from testbed.logit_policy import keeps_all
@@ -28,8 +27,9 @@ FORMAT = 1
 def save_logits(evaluations: Iterable[Evaluation], directory: Path, *, override: bool = False) -> Path:
     """Writes the logits of complete evaluations of one setting; returns the path of the index.
 
-    Each `.npz` holds `logits` (draws, n, classes) float32, `targets` (n,) int32 and `sample_ids` (n,) text; logits and
-    targets are over the setting's classes. `index.json` says which file is what.
+    Each `.npz` holds `logits` (draws, n, classes) float32, `targets` (n,) int32 and `sample_ids` (n,) text, and where
+    several classes of a sample are right `label_sets` (n, labels) int32, filled up with -1; all are over the setting's
+    classes. `index.json` says which file is what.
 
     Raises:
         StoreError: there is nothing to write, or a file is there already and `override` is not given.
@@ -88,6 +88,8 @@ def _save(evaluation: Evaluation, path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             _write_array(archive, "targets", evaluation.targets())
             _write_array(archive, "sample_ids", np.array(evaluation.sample_ids()))
+            if (label_sets := evaluation.label_sets()) is not None:
+                _write_array(archive, "label_sets", label_sets)
             num_classes = _write_logits(archive, evaluation)
         _sync(stream)
     return {
@@ -118,8 +120,7 @@ def _write_logits(archive: zipfile.ZipFile, evaluation: Evaluation) -> int:
         np.lib.format.write_array_header_1_0(member, header)
         for draw in range(evaluation.num_draws):
             for _, logits in evaluation.logit_shards(draw):
-                cut = columns_in_subset(logits, evaluation.class_sublist, is_cut=evaluation.is_cut_by_model)
-                member.write(np.ascontiguousarray(cut, "<f4").tobytes())
+                member.write(np.ascontiguousarray(evaluation.in_setting(logits), "<f4").tobytes())
     return num_classes
 
 

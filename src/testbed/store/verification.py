@@ -25,7 +25,7 @@ from testbed.store.schema import (
     setting_versions,
 )
 from testbed.store.store import Store
-from testbed.store.versions import digest
+from testbed.store.versions import digest, label_bytes
 from testbed.store.views import planned_ranges
 
 AT_ONCE = 8  # shards in memory
@@ -129,12 +129,13 @@ def _structure(connection: Connection) -> Iterator[Finding]:
 
 
 def _data(connection: Connection) -> Iterator[Finding]:
-    columns = datasets.c["name", "split", "n", "sample_ids", "sha256"]
+    columns = datasets.c["name", "split", "n", "sample_ids", "sha256", "label_sets"]
     for row in _stream(connection, select(*columns, type_coerce(datasets.c.targets, LargeBinary).label("targets"))):
-        if not _is_as_written(row.sha256, row.targets, row.sample_ids) or len(row.targets) != 4 * row.n:
+        parts = (row.targets, row.sample_ids, *label_bytes(row.label_sets))
+        if not _is_as_written(row.sha256, *parts) or len(row.targets) != 4 * row.n:
             yield Finding(
-                text=f"Targets or sample ids of data set '{row.name}' ({row.split}) are not those that were written. "
-                "Restore the database from a copy."
+                text=f"Targets, sample ids or label sets of data set '{row.name}' ({row.split}) are not those that "
+                "were written. Restore the database from a copy."
             )
 
 

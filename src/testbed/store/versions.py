@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Table, select, update
 
 from testbed.errors import DataError, DefinitionError, StoreError
 from testbed.records import DatasetVersion, ModelVersion, SettingVersion, Shift
-from testbed.store.columns import int32_bytes, jsonable
+from testbed.store.columns import int32_bytes, json_text, jsonable
 from testbed.store.database import insert_new
 from testbed.store.schema import datasets, eval_settings, model_versions, models, setting_versions
 from testbed.store.views import ModelFacts
@@ -35,7 +36,7 @@ def put_setting(connection: Connection, setting: SettingVersion) -> int:
         "fingerprint": setting.fingerprint,
         "is_current": True,
         "spec": jsonable(setting.spec),
-        "class_sublist": None if setting.class_sublist is None else [int(index) for index in setting.class_sublist],
+        "class_sublist": jsonable(setting.class_sublist),
         "sample_indices": indices,
         "sample_indices_sha256": None if indices is None else digest(int32_bytes(indices)),
         **_shift_row(setting.shift),
@@ -47,6 +48,7 @@ def put_setting(connection: Connection, setting: SettingVersion) -> int:
 def put_dataset(connection: Connection, dataset: DatasetVersion) -> int:
     """Id of the data set's version; created where it is new."""
     targets, sample_ids = int32_bytes(dataset.targets), json.dumps(dataset.sample_ids).encode()
+    label_sets = None if dataset.label_sets is None else [[int(c) for c in labels] for labels in dataset.label_sets]
     row = {
         "name": dataset.name,
         "split": dataset.split,
@@ -55,15 +57,17 @@ def put_dataset(connection: Connection, dataset: DatasetVersion) -> int:
         "class_names": list(dataset.class_names),
         "targets": dataset.targets,
         "sample_ids": sample_ids,
-        "sha256": digest(targets, sample_ids),
+        "sha256": digest(targets, sample_ids, *label_bytes(label_sets)),
+        "label_sets": label_sets,
     }
     insert_new(connection, datasets, [row])
     is_it = datasets.c.fingerprint == dataset.fingerprint
-    stored = connection.execute(select(datasets.c.id, datasets.c.name, datasets.c.targets).where(is_it)).one()
-    if int32_bytes(stored.targets) != targets:
+    columns = datasets.c["id", "name", "targets", "label_sets"]
+    stored = connection.execute(select(*columns).where(is_it)).one()
+    if int32_bytes(stored.targets) != targets or stored.label_sets != label_sets:
         raise DataError(
             f"Data set '{dataset.name}' ({dataset.split}) has the fingerprint of the stored '{stored.name}' but other "
-            "targets. A fingerprint must cover the targets."
+            "targets or label sets. A fingerprint must cover both."
         )
     return int(stored.id)
 
@@ -93,6 +97,11 @@ def model_facts(connection: Connection, fingerprint: str) -> ModelFacts | None:
     columns = (model_versions.c.weights_sha256, model_versions.c.num_outputs)
     stored = connection.execute(select(*columns).where(model_versions.c.fingerprint == fingerprint)).one_or_none()
     return None if stored is None else ModelFacts(**stored._mapping)
+
+
+def label_bytes(label_sets: Sequence[Sequence[int]] | None) -> tuple[bytes, ...]:
+    """The part of a data set's digest that stands for its label sets: none where it has none."""
+    return () if label_sets is None else (json_text(label_sets).encode(),)
 
 
 def digest(*parts: bytes) -> str:

@@ -12,11 +12,12 @@ from torch import Tensor
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
 from registry import ANY_LABEL_SPACE
+from testbed.class_subset import columns_in_subset, columns_of
 from testbed.codec import checksum
 from testbed.engine.unit import ModelFacts, Task, Unit, UnitFailure
 from testbed.errors import DefinitionError
 from testbed.logit_policy import keep
-from testbed.metrics.accuracy import predictions, target_ranks
+from testbed.metrics.accuracy import best_ranks, predictions
 from testbed.records import Shard, ShardRange
 
 
@@ -59,15 +60,16 @@ class Answer:
         """The piece of an evaluation that the unit is; a failure where the model has other classes than the data."""
         logits = np.concatenate([piece.numpy() for piece in self.logits])
         try:
-            in_setting = _columns(logits, setting, task, is_cut=self.takes_class_sublist)
+            in_setting = self._in_setting(logits, setting, task)
         except DefinitionError as error:
             return UnitFailure(reason=str(error), is_request_error=True)
-        targets = task.targets[unit.start : unit.stop]
+        piece = slice(unit.start, unit.stop)
+        targets, label_sets = task.targets[piece], None if task.label_sets is None else task.label_sets[piece]
         kept = keep(unit.store_logits, logits, in_setting=in_setting, targets=targets)
         return Shard(
             where=ShardRange(draw=unit.draw, start=unit.start, stop=unit.stop),
             predictions=predictions(in_setting),
-            target_ranks=target_ranks(in_setting, targets),
+            target_ranks=best_ranks(in_setting, targets, label_sets),
             payload=kept.payload,
             codec=kept.codec,
             num_outputs=kept.num_outputs,
@@ -78,21 +80,24 @@ class Answer:
             worker=worker,
         )
 
+    def _in_setting(self, logits: NDArray[np.float32], setting: EvalSetting, task: Task) -> NDArray[Any]:
+        """The logits of the setting's classes.
 
-def _columns(logits: NDArray[np.float32], setting: EvalSetting, task: Task, *, is_cut: bool) -> Any:
-    """The logits of the setting's classes. Raises: DefinitionError: the model has other classes than the data set."""
-    width, sublist = logits.shape[1], setting.class_sublist
-    if sublist is not None and not is_cut:
-        if max(sublist) >= width:
+        Raises: DefinitionError: the model has other classes than the data set.
+        """
+        width, sublist = logits.shape[1], setting.columns
+        columns = range(task.num_classes) if sublist is None else columns_of(sublist)
+        is_cut = sublist is not None and self.takes_class_sublist
+        if sublist is None or is_cut:
+            num_classes = len(columns if sublist is None else sublist)
+            if width not in (num_classes, len(columns)):
+                raise DefinitionError(
+                    f"The model has {width} outputs but '{task.setting}' has {num_classes} classes. "
+                    "Use a model of the setting's label space, or give the setting a class_sublist."
+                )
+        elif max(columns) >= width:
             raise DefinitionError(
-                f"The model has {width} outputs but '{task.setting}' looks at class {max(sublist)}. "
+                f"The model has {width} outputs but '{task.setting}' looks at class {max(columns)}. "
                 "Use a model of the setting's label space."
             )
-        return logits[:, list(sublist)]
-    expected = task.num_classes if sublist is None else len(sublist)
-    if width != expected:
-        raise DefinitionError(
-            f"The model has {width} outputs but '{task.setting}' has {expected} classes. "
-            "Use a model of the setting's label space, or give the setting a class_sublist."
-        )
-    return logits
+        return columns_in_subset(logits, sublist, is_cut=is_cut, sums_votes=self.model.answers == "votes")

@@ -16,12 +16,14 @@ from testbed.metrics import accuracy, comparison
 from testbed.metrics.accuracy import (
     accuracy_topk,
     balanced_accuracy,
+    best_ranks,
     per_class,
     predictions,
     target_ranks,
     top1,
     top5,
 )
+from testbed.metrics.intervals import wilson
 from testbed.separation import nearest
 
 
@@ -179,3 +181,32 @@ def test_worst_class_interval_allows_for_having_picked_it() -> None:
     own = top1(ranks[:20], targets[:20], num_classes=3, confidence=1 - 0.05 / 3)
     assert (metric.ci_low, metric.ci_high) == pytest.approx((own.ci_low, own.ci_high))
     assert metric.ci_low < metric.detail["classes"][0]["ci_low"]
+
+
+def test_the_best_of_several_right_classes_counts() -> None:
+    logits = np.array([[5, 4, 3, 2], [5, 4, 3, 2], [5, 4, 3, 2], [np.nan, 4, 3, 2], [5, 5, 5, 5]], np.float32)
+    sets = np.array([[3, 1, -1], [2, -1, -1], [-1, -1, -1], [1, 2, -1], [2, 1, 3]])
+    targets = np.maximum(sets[:, 0], 0)
+    assert best_ranks(logits, targets, sets).tolist() == [1, 2, 4, 4, 1]
+    assert best_ranks(logits, targets, None).tolist() == target_ranks(logits, targets).tolist()
+    with pytest.raises(DataError):
+        best_ranks(logits, targets, np.full((5, 1), 4))
+
+
+def test_images_that_belong_together_are_one_for_the_interval() -> None:
+    ranks, targets = np.repeat([0, 0, 0, 1, 1], 20), np.zeros(100, int)
+    labels = (None, np.arange(100) // 20)
+    alone, together = (top1(ranks, targets, num_classes=2, clusters=clusters) for clusters in labels)
+    assert alone.value == together.value == 60.0
+    of_five = wilson(3, 5)
+    assert together.ci_low is not None
+    assert together.ci_high is not None
+    assert alone.ci_low is not None
+    assert together.ci_high - together.ci_low > 100 * (of_five.high - of_five.low) * 0.9
+    assert alone.ci_low > 50 > together.ci_low
+
+
+def test_a_class_without_a_column_is_wrong_and_no_non_finite_row() -> None:
+    found = top1(np.array([0, 3, 3]), np.array([0, -1, 1]), num_classes=3)
+    assert found.value == pytest.approx(100 / 3)
+    assert found.detail["nonfinite"] == 1

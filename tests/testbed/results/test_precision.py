@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,13 @@ def test_one_bound_is_asked_for_on_the_side_that_matters() -> None:
     assert Precision(is_one_sided=True).side("lower") == "lower"
     with pytest.raises(DataError, match="Confidence is 95"):
         Precision(confidence=95)
+
+
+def test_frames_belong_together_by_sequence_where_there_are_several() -> None:
+    def factors(sequences: list[int] | None) -> Any:
+        found = None if sequences is None else np.array(sequences)
+        evaluation: Any = SimpleNamespace(test_fraction=None, sequences=lambda: found)
+        return Precision().factors([evaluation]).clusters
+
+    assert factors([0, 0, 1]).tolist() == [0, 0, 1]
+    assert factors([0, 0, 0]) is factors(None) is None

@@ -262,7 +262,7 @@ def test_other_targets_under_one_fingerprint_keep_everything_about_them_out(
     wrong = replace(samples.dataset(), targets=np.zeros(10, np.int64))
     store.put_dataset(wrong)
     report = merge(store, other)
-    assert report.conflicts == ["data set 'data' (test) has other targets or sample ids"]
+    assert report.conflicts == ["data set 'data' (test) has other targets, sample ids or label sets"]
     assert not store.list_evaluations()
     assert not store.list_settings()
 

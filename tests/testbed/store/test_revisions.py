@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def old(path: Path) -> Path:
     """A database of the first revision."""
-    return restored(path, unpacked("v0.1.0"))
+    return restored(path, unpacked(schema.REVISIONS[0]))
 
 
 def unpacked(version: str) -> bytes:
@@ -120,21 +120,26 @@ def test_a_database_with_our_mark_and_other_tables_is_refused(path: Path) -> Non
         Store.open(path)
 
 
-def test_a_database_of_every_earlier_revision_is_upgraded_read_and_resumed(old: Path, samples: Any) -> None:
-    """The file was made by the code of its revision, compacted, and compressed by gzip -9:
+@pytest.mark.parametrize("version", schema.REVISIONS[:-1])
+def test_a_database_of_every_earlier_revision_is_upgraded_read_and_resumed(
+    path: Path, samples: Any, version: str
+) -> None:
+    """The files were made by the code of their revisions, compacted, and compressed by gzip -9:
 
     eval.py --models digits-linear digits-1nn --eval-settings digits digits-mscr-linf --limit 40 --draws 2 --db
     eval.py --models digits-linear --eval-settings digits-noise-linf-0.1 --limit 40 --draws 3 --db
 
     the second interrupted after two of its three pieces. Host, user and command line were then taken out of its runs.
+    That of v0.2.0 has `digits-linear` on a setting with class_sublist=[8, 3] and idx_subsample_list=range(40) as well.
     """
+    old = restored(path, unpacked(version))
     before = old.read_bytes()
     backup = revision.upgrade(old)
-    assert backup == old.with_name("store.sqlite.v0.1.0.bak")
+    assert backup == old.with_name(f"store.sqlite.{version}.bak")
     assert contents(backup) == contents(restored(backup.with_name("unpacked"), before))
     with Store.open(old) as store:
         assert verify(store).findings == ()
-        found = store.list_evaluations()
+        found = [one for one in store.list_evaluations() if one.class_sublist is None]
         assert [(one.model, one.setting, one.status, one.num_draws) for one in found] == [
             ("digits-1nn", "digits-mscr-linf@limit40", "complete", 2),
             ("digits-1nn", "digits@limit40", "complete", 1),
@@ -151,7 +156,20 @@ def test_a_database_of_every_earlier_revision_is_upgraded_read_and_resumed(old: 
         values = {value.name: value.value for one in found for values in one.comparisons().values() for value in values}
         assert set(values) == {"mscr", "loss", "recovery"}
         resume(store, found[3], samples)
+        if version != "v0.1.0":
+            check_subset(store.evaluation("digits-linear", "digits-3-8"))
     assert revision.upgrade(old) is None, "there is nothing left to do"
+
+
+def check_subset(found: Evaluation) -> None:
+    """What was evaluated on some classes reads as it did, and its definition is the same one as today."""
+    assert found.class_sublist == (8, 3)
+    assert found.class_names == ("8", "3")
+    assert found.label_sets() is None
+    assert np.array_equal(found.in_setting(found.logits()).argmax(1), found.predictions()[0])
+    assert {1, 0, -1} == set(found.targets().tolist())
+    top1 = next(value for value in found.metrics() if value.name == "top1")
+    assert top1.value == 100 * np.mean(found.target_ranks() == 0) == 12.5
 
 
 def resume(store: Store, begun: Evaluation, samples: Any) -> None:
@@ -168,18 +186,18 @@ def resume(store: Store, begun: Evaluation, samples: Any) -> None:
     assert verify(store).findings == ()
 
 
-def test_every_revision_is_upgraded_on_every_kind_of_database(url: str) -> None:
-    for earlier in schema.REVISIONS[:-1]:
-        database = Database(url)
-        with database.writing() as connection:
-            revision.migrate(connection, target=earlier)
-            connection.exec_driver_sql("insert into meta values ('application', 'robustness-testbed')")
-        database.close()
-        with pytest.raises(StoreError, match="python db\\.py --upgrade"):
-            Store.open(url)
-        revision.upgrade(url)
-        with Store.open(url) as store:
-            assert verify(store).findings == ()
+@pytest.mark.parametrize("earlier", schema.REVISIONS[:-1])
+def test_every_revision_is_upgraded_on_every_kind_of_database(url: str, earlier: str) -> None:
+    database = Database(url)
+    with database.writing() as connection:
+        revision.migrate(connection, target=earlier)
+        connection.exec_driver_sql("insert into meta values ('application', 'robustness-testbed')")
+    database.close()
+    with pytest.raises(StoreError, match="python db\\.py --upgrade"):
+        Store.open(url)
+    revision.upgrade(url)
+    with Store.open(url) as store:
+        assert verify(store).findings == ()
 
 
 def test_runs_of_two_copies_get_the_same_identity(tmp_path: Path) -> None:

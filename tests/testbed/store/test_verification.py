@@ -78,7 +78,7 @@ def test_an_evaluation_that_lacks_pieces_is_not_complete(store: Store, samples: 
 def test_damaged_targets_are_named_and_cannot_be_repaired(store: Store, done: int, execute: Any, column: str) -> None:
     flip(execute, "datasets", column, "1 = 1")
     (finding,) = verify(store).findings
-    assert "Targets or sample ids of data set 'data' (test)" in finding.text
+    assert "Targets, sample ids or label sets of data set 'data' (test)" in finding.text
     assert finding.evaluation_id is None
     assert repair(store, [finding]) == 0
     assert store.evaluation_by_id(done).status == "complete"
