@@ -116,8 +116,9 @@ class Model:
         eval_batch_size: images per forward pass.
         normalization: applied after all perturbations; None for none.
         arch: architecture, for the listing.
-        classify: `classify(images, model[, class_sublist][, adversarial_attack])` -> logits [n, classes], in place of
-            calling the classifier; `images` are normalized.
+        classify: `classify(images, model[, class_sublist][, adversarial_attack][, keys])` -> logits [n, classes], in
+            place of calling the classifier; `images` are normalized, `keys` draws noise that depends on the samples
+            alone.
         adversarial_batch_size: images per pass where gradients are needed; the eval batch divided by 8 if not given.
         label_space: whose classes the outputs are, e.g. 'imagenet-1k', 'cifar10', 'digits'.
         is_random: `classify` draws random numbers; each seed is then a run of its own, also on clean images.
@@ -125,7 +126,9 @@ class Model:
         fit_noise: on the samples that a model is fitted on in every run.
         weights: file of the parameters, or a function that finds it; the file is part of the model's identity.
         num_outputs: width of the logits, where it is known before the model is loaded.
+        class_names: names of the outputs in their order, where whoever published the model tells them.
         answers: 'logits', or 'votes': counts of how often each class was chosen.
+        is_differentiable: its answers have gradients with respect to images, which attacks follow.
         training_data: data sets that it was trained on, e.g. ('imagenet-21k', 'imagenet-1k').
         baseline: name of the model that is the same without the intervention, for relative robustness.
         description: one line for listings.
@@ -145,7 +148,9 @@ class Model:
     version: str | None = None
     weights: Path | Callable[[], Path] | None = None
     num_outputs: int | None = None
+    class_names: tuple[str, ...] | None = None
     answers: Literal["logits", "votes"] = "logits"
+    is_differentiable: bool = True
     training_data: tuple[str, ...] = ()
     baseline: str | None = None
     description: str = ""
@@ -158,7 +163,7 @@ class Model:
         check_arguments(self.classifier_loader, where=f"{where} classifier_loader", required=(),
                         optional=("seed", "dataset", "weights"))  # fmt: skip
         check_arguments(self.classify, where=f"{where} classify", required=("images", "model"),
-                        optional=("class_sublist", "adversarial_attack"))  # fmt: skip
+                        optional=("class_sublist", "adversarial_attack", "keys"))  # fmt: skip
         if "weights" in argument_names(self.classifier_loader) and self.weights is None:
             raise DefinitionError(f"{where} classifier_loader takes `weights`, but the definition names none.")
         if self.fit_noise is not None and not self.is_fitted:
@@ -169,7 +174,7 @@ class Model:
             raise DefinitionError(f"{where} num_outputs is {self.num_outputs}. It must be 1 or more.")
         if self.answers not in ("logits", "votes"):
             raise DefinitionError(f"{where} answers is {self.answers!r}. Use 'logits' or 'votes'.")
-        if isinstance(self.training_data, str):
+        if isinstance(self.training_data, str):  # type: ignore[unreachable]
             raise DefinitionError(f"{where} training_data is a string. Name the data sets in a tuple.")
         if self.transform is not None and not callable(self.transform):
             raise DefinitionError(f"{where} transform must take a PIL image, but is {self.transform!r}.")

@@ -61,10 +61,11 @@ def kept_names(plugins: Sequence[Path] = ()) -> Names | None:
 
 def _imported(plugins: Sequence[Path]) -> Names:
     from registry import registry
+    from testbed.family_names import family_names
 
     failures = load_definitions(Sources(plugins=tuple(plugins)))
     return Names(
-        models=(*registry.model_names(), *registry.family_model_names()),
+        models=(*registry.model_names(), *family_names(registry.model_families)),
         eval_settings=tuple(registry.eval_setting_names()),
         failures=tuple(f"{failure.path} was not imported: {failure.reason}" for failure in failures),
     )

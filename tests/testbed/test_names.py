@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.conftest import Command, Done
+
+from registry import registry
+from testbed.definitions import load_definitions
+from testbed.family_names import FOLDER, family_names
 
 MODEL = """
 from registry import registry
@@ -46,8 +51,20 @@ class Listing:
         return file
 
 
+@pytest.fixture(scope="module")
+def families(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The names of the families, listed once: that takes seconds, and other tests tell when it is done again."""
+    folder = tmp_path_factory.mktemp("families") / FOLDER
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TESTBED_HOME", str(folder.parent))
+        load_definitions()
+        family_names(registry.model_families)
+    return folder
+
+
 @pytest.fixture
-def listing(command: Command, tmp_path: Path) -> Listing:
+def listing(command: Command, tmp_path: Path, families: Path) -> Listing:
+    shutil.copytree(families, tmp_path / "home" / FOLDER)
     return Listing(command, tmp_path)
 
 

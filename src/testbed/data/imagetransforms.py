@@ -83,6 +83,9 @@ def keeping_size(transform: Callable[[Image], Tensor] | None) -> Callable[[Image
         return None
     if isinstance(transform, StandardTransform):
         return _KeepingStandardTransform(transform.img_resize_size, transform.img_crop_size)
+    if (keeping := getattr(transform, "keeping_size", None)) is not None:
+        kept: Callable[[Image], Tensor] = keeping()
+        return kept
     if type(transform).__name__ != "Compose":
         raise DefinitionError(
             f"This setting takes images that were resized already, and cannot tell what in {transform!r} resizes them "

@@ -1,16 +1,24 @@
-"""Trained parameters that do not come with the testbed: under checkpoints/, or on the Hugging Face hub."""
+"""Trained parameters that do not come with the testbed: under checkpoints/, in libraries' caches, or published."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from http.client import HTTPException
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
+from testbed.data.download import retrieve
 from testbed.errors import DataError
-from testbed.offline import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden
+from testbed.offline import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden, why_hub_is_offline
 
 FOLDER_VARIABLE = "TESTBED_CHECKPOINTS"
 SUFFIXES = (".safetensors", ".pt", ".pth", ".pth.tar", ".bin", "")
+_SHA256_DIGITS = re.compile(r"-([0-9a-f]{8,64})\.")  # as torch.hub reads them in the name of a file
+_TIMEOUT = 10  # seconds without an answer
 
 
 def checkpoints_root() -> Path:
@@ -30,31 +38,153 @@ class HubFile:
 
     Args:
         repository: OWNER/NAME.
-        revision: a whole commit hash: the file can then never change, and is asked for once.
+        revision: a whole commit hash, of which the file can never change; or a branch, of which the file is kept that
+            was fetched first.
         name: of the file.
     """
 
     repository: str
-    revision: str
+    revision: str = "main"
     name: str = "pytorch_model.bin"
+
+    @property
+    def address(self) -> str:
+        """Where people get it."""
+        from huggingface_hub import hf_hub_url
+
+        return hf_hub_url(self.repository, self.name, revision=self.revision)
+
+    def cached(self) -> Path | None:
+        """Where the file lies in the hub's own cache; None where it does not. Asks no network."""
+        try:
+            return self._download(local_files_only=True)
+        except Exception:  # those of several libraries, which differ between their versions
+            return None
+
+    def fetched(self) -> Path | None:
+        """The file, fetched; None where the repository has no such file. Tried once, without waiting for a network.
+
+        Raises: DataError: it cannot be fetched; the message is a reason.
+        """
+        if (reason := why_hub_is_offline()) is not None:
+            raise DataError(reason)
+        try:
+            from huggingface_hub import get_hf_file_metadata
+
+            get_hf_file_metadata(
+                self.address, timeout=_TIMEOUT
+            )  # fails at once, where a download tries again and again
+            print(f"Downloading {self.address}", file=sys.stderr, flush=True)
+            return self._download(local_files_only=False)
+        except Exception as error:
+            if type(error).__name__ in ("EntryNotFoundError", "RemoteEntryNotFoundError"):
+                return None
+            said = " ".join(str(error).split()).split(". ")[0].rstrip(".") or type(error).__name__
+            raise DataError(said) from error
 
     def path(self) -> Path:
         """Where the file lies in the hub's own cache, fetched if need be.
 
         Raises: DataError: it is not there and cannot be fetched.
         """
-        is_forbidden = downloads_are_forbidden()
         try:
-            from huggingface_hub import hf_hub_download
+            found = self.cached() or self.fetched()
+        except DataError as error:
+            raise DataError(f"'{self.repository}' cannot be fetched: {error}.") from error
+        if found is None:
+            raise DataError(f"'{self.repository}' cannot be fetched: it has no file {self.name}.")
+        return found
 
-            found: str = hf_hub_download(
-                self.repository, self.name, revision=self.revision, local_files_only=is_forbidden
-            )
-        except Exception as error:  # those of several libraries, which differ between their versions
-            said = " ".join(str(error).split()).split(". ")[0].rstrip(".") or type(error).__name__
-            reason = f"downloads are forbidden ({NO_DOWNLOAD_VARIABLE})" if is_forbidden else said
-            raise DataError(f"'{self.repository}' cannot be fetched: {reason}.") from error
-        return Path(found)
+    def _download(self, *, local_files_only: bool) -> Path:
+        from huggingface_hub import hf_hub_download
+
+        return Path(
+            hf_hub_download(self.repository, self.name, revision=self.revision, local_files_only=local_files_only)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UrlFile:
+    """A file at an address, kept where torch.hub keeps it; its name may end in the first digits of its SHA-256."""
+
+    address: str
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return PurePosixPath(urlsplit(self.address).path).name
+
+    @property
+    def target(self) -> Path:
+        """Where it is kept: under TORCH_HOME."""
+        from torch import hub
+
+        return Path(hub.get_dir()) / "checkpoints" / self.name
+
+    def cached(self) -> Path | None:
+        """Where the file lies: under checkpoints/ by its own name, or in torch.hub's cache; None for neither."""
+        return next((path for path in (checkpoints_root() / self.name, self.target) if path.is_file()), None)
+
+    def fetched(self) -> Path:
+        """The file, downloaded.
+
+        Raises: DataError: forbidden or failed; the message is a reason.
+        """
+        if downloads_are_forbidden():
+            raise DataError(f"downloads are forbidden (--no-download, {NO_DOWNLOAD_VARIABLE})")
+        digits = _SHA256_DIGITS.search(self.name)
+        print(f"Downloading {self.address} to {self.target}", file=sys.stderr, flush=True)
+        try:
+            retrieve(self.address, self.target, sha256=digits[1] if digits else "")
+        except (OSError, HTTPException) as error:
+            raise DataError(" ".join(str(error).split()) or type(error).__name__) from error
+        return self.target
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedWeights:
+    """The parameters of a model that somebody publishes, looked for when they are needed: `weights` of a `Model`.
+
+    Args:
+        model: whose.
+        names: what the file may be called under checkpoints/, without its ending.
+        files: a function that names the published files, the preferred one first.
+    """
+
+    model: str
+    names: tuple[str, ...]
+    files: Callable[[], Sequence[HubFile | UrlFile]]
+
+    def __call__(self) -> Path:
+        """The file under checkpoints/, else in the caches of the libraries, else fetched.
+
+        Raises: DataError: there is none and none can be fetched; one line names the file and where to put it.
+        """
+        if (path := next(filter(None, map(find_checkpoint, self.names)), None)) is not None:
+            return path
+        files = self.files()
+        found = next((path for file in files if (path := file.cached()) is not None), None)
+        return found if found is not None else self._fetched(files)
+
+    def _fetched(self, files: Sequence[HubFile | UrlFile]) -> Path:
+        reason = "nobody publishes them"
+        for file in files:
+            try:
+                if (path := file.fetched()) is not None:
+                    return path
+            except DataError as error:  # the next one would wait for the same network
+                raise self._missing(file, str(error)) from error
+            reason = f"there is no {file.name} any more"
+        raise self._missing(files[0] if files else None, reason)
+
+    def _missing(self, file: HubFile | UrlFile | None, reason: str) -> DataError:
+        ending = ".pth" if file is None else PurePosixPath(file.name).suffix
+        place = f"{checkpoints_root().absolute() / self.names[0]}{ending}"
+        source = "Put the file" if file is None else f"Get {file.address} and put it"
+        return DataError(
+            f"Model '{self.model}' has no weights on this machine, and none can be fetched: {reason.rstrip('.')}. "
+            f"{source} at {place}, or name a file with --weights {self.model}=FILE."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from eval_settings.eval_setting_base import EvalSetting
 from registry import ANY_LABEL_SPACE, registry
-from testbed.class_subset import targets_in_subset
+from testbed.class_subset import columns_of, padded_label_sets, targets_in_subset
+from testbed.data.datasets import check_size
 from testbed.data.imagebank import Bank
 from testbed.engine.arithmetic import Arithmetic
 from testbed.engine.data import Data, limited
 from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
+from testbed.engine.label_spaces import check_classes, check_label_space
 from testbed.engine.plan import Pairing, label_space, run_split
 from testbed.engine.unit import Task
 from testbed.errors import DataError, StoreError, TestbedError
@@ -63,8 +65,10 @@ class Ready:
 
     @property
     def bytes_per_sample(self) -> int:
-        """What one sample takes in the store, with as many logits as the data set has classes."""
-        return bytes_per_sample(self.pairing.store_logits, len(self.dataset_version.class_names))
+        """What one sample takes in the store, with all logits that the model is known to have or is asked for."""
+        sublist, known = self.setting.columns, self.pairing.model.num_outputs or 0
+        asked = 0 if sublist is None else max(columns_of(sublist)) + 1
+        return bytes_per_sample(self.pairing.store_logits, max(asked, known, len(self.dataset_version.class_names)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +97,8 @@ def prepare(
 
     Raises: DataError: weights or a data set are missing, or data are damaged or of another size than declared.
     """
+    for pairing in pairings:
+        check_label_space(pairing.model, pairing.setting, label_space(pairing.setting))
     for model in {(pairing.model.name, pairing.model.label_space): pairing.model for pairing in pairings}.values():
         model_version(model)  # missing weights are told before anything is decoded or measured
     tasks: dict[tuple[str, str, int], Task] = {}
@@ -103,6 +109,7 @@ def prepare(
         _compare_label_spaces(pairing, data)
         split_seed = 0 if run_split(pairing.setting) is None else pairing.fit_seed
         found: Located = find(pairing.setting.name, split_seed)
+        check_classes(pairing.model, pairing.setting, found.samples.class_names)
         bank = data.bank(pairing.setting, pairing.model)
         _check_shape(pairing, bank)
         key = (found.setting.name, bank.fingerprint, split_seed)
@@ -162,6 +169,7 @@ class Located:
             targets=self.samples.targets,
             sample_ids=self.samples.sample_ids,
             class_names=self.samples.class_names,
+            label_sets=self.samples.label_sets,
         )
 
 
@@ -193,7 +201,8 @@ def _sample_indices(setting: EvalSetting, samples: Samples, data: Data) -> IntAr
     if setting.idx_subsample_list is None:
         indices: IntArray = np.arange(len(samples))
     else:
-        indices = np.asarray(setting.idx_subsample_list, dtype=np.int64)
+        picked = setting.idx_subsample_list
+        indices = np.asarray(picked(samples) if callable(picked) else picked, dtype=np.int64)
         if len(indices) == 0 or indices.min() < 0 or indices.max() >= len(samples):
             raise DataError(
                 f"EvalSetting '{setting.name}' picks samples by position, but its idx_subsample_list is empty or names "
@@ -201,11 +210,14 @@ def _sample_indices(setting: EvalSetting, samples: Samples, data: Data) -> IntAr
             )
         if repeated := len(indices) - len(np.unique(indices)):
             data.warn_once(f"'{setting.name}' repeats {repeated} sample(s) in its idx_subsample_list; each counts.")
+        if callable(picked):  # how many it picks depends on the data, which may be incomplete
+            check_size(setting=setting.name, declared=setting.size, found=len(indices), where=f"'{samples.dataset}'")
     if setting.limit is None:
         return indices
     if setting.limit > len(indices):
         raise DataError(f"'{setting.name}' asks for {setting.limit} samples, but there are only {len(indices)}.")
-    return indices[limited(len(indices), setting.limit, dataset=samples.dataset)]
+    names = [samples.sample_ids[index] for index in indices]
+    return indices[limited(names, setting.limit, dataset=samples.dataset)]
 
 
 def _of_run(setting: EvalSetting, split: RunSplit, samples: Samples, seed: int) -> IntArray:
@@ -222,15 +234,16 @@ def _of_run(setting: EvalSetting, split: RunSplit, samples: Samples, seed: int) 
 
 def _task(pairing: Pairing, found: Located, data: Data) -> Task:
     setting, samples, indices = found.setting, found.samples, found.indices
+    sets = None if samples.label_sets is None else padded_label_sets([samples.label_sets[index] for index in indices])
+    positions = partial(targets_in_subset, sublist=setting.columns, num_classes=len(samples.class_names))
     return Task(
         setting=pairing.setting.name,
         dataset=samples.dataset,
         label_space=label_space(setting),
         bank=data.bank(pairing.setting, pairing.model),
         sample_indices=indices.astype(np.int64),
-        targets=targets_in_subset(
-            samples.targets[indices], setting.class_sublist, num_classes=len(samples.class_names)
-        ),
+        targets=positions(samples.targets[indices]),
+        label_sets=None if sets is None else positions(sets),
         num_classes=len(samples.class_names),
         epsilon=setting.shift.epsilon if setting.shift and pairing.setting.needs_separation else None,
         fit_indices=found.fit_indices,

@@ -1,0 +1,59 @@
+"""Names of the models that families list, kept in files: a library is imported for them once per version of it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from registry_base import ModelFamily
+from testbed.errors import DataError
+from testbed.fingerprint import file_sha256, fingerprint
+from testbed.paths import cache_folder, cache_root, replacing
+
+FORMAT = 1
+FOLDER = "families"
+
+
+def family_names(families: Mapping[str, ModelFamily]) -> list[str]:
+    """Names of all models that families list, sorted.
+
+    A family that names the `packages` its names come from is asked once for every version of these; others each time.
+    """
+    listed = {prefix: _kept_or_listed(prefix, family) for prefix, family in families.items()}
+    return sorted(f"{prefix}:{rest}" for prefix, names in listed.items() for rest in names)
+
+
+def _kept_or_listed(prefix: str, family: ModelFamily) -> Sequence[str]:
+    packages: Sequence[str] = getattr(family, "packages", ())
+    if not packages:
+        return list(family.names())
+    state = _state(family, packages)
+    if (kept := _read(prefix, state)) is not None:
+        return kept
+    names = list(family.names())
+    with suppress(DataError, OSError):  # a cache that cannot be written costs time and nothing else
+        with replacing(cache_folder(cache_root(), FOLDER) / f"{prefix}.json") as part:
+            part.write_text(json.dumps({"state": state, "names": names}))
+    return names
+
+
+def _state(family: ModelFamily, packages: Sequence[str]) -> str:
+    """Fingerprint of what the names depend on: the libraries, and the file of the family."""
+    versions = [metadata.version(package) for package in packages]
+    return fingerprint([FORMAT, sys.version, versions, file_sha256(Path(inspect.getfile(type(family))))])
+
+
+def _read(prefix: str, state: str) -> list[str] | None:
+    """The kept names; None where there are none that can be believed."""
+    try:
+        content: Any = json.loads((cache_root() / FOLDER / f"{prefix}.json").read_text())
+        names = content["names"]
+        return names if content["state"] == state and all(isinstance(name, str) for name in names) else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
