@@ -33,4 +33,13 @@ for name, function, description in NETWORKS:
     )
 
 for name, fitted, description in ESTIMATORS:
-    registry.add_model(Model(name=name, classifier_loader=fitted, classify=classify, description=description, **COMMON))
+    registry.add_model(
+        Model(
+            name=name,
+            classifier_loader=fitted,
+            classify=classify,
+            is_differentiable=False,
+            description=description,
+            **COMMON,
+        )
+    )

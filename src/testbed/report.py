@@ -15,6 +15,7 @@ from testbed.results.runs import has_shared_draws
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
 SHARED_DRAWS = "all samples share the noise of a draw, so the intervals are about these draws alone"
+ACCURACIES = ("top1", "top5", "balanced_accuracy", "worst_class_accuracy")
 HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
 
 
@@ -54,23 +55,38 @@ def interval_cell(value: MetricValue, side: Side = "both") -> str:
 
 
 def report_text(results: Sequence[Result], separations: Mapping[str, Mapping[str, Any]]) -> str:
-    """The table, and sentences for every model under noise and under corruptions.
+    """The table, and sentences for every model under noise, attacks and corruptions.
 
     Args:
         results: of one command.
         separations: by name of a setting, the separation that its noise level is half of, as its definition keeps it.
     """
-    telling: dict[str, Result] = {}
+    telling: dict[tuple[str, bool], Result] = {}
     for result in results:
+        shift = result.evaluation.shift
         if result.comparisons and not is_corrupted(result):
-            telling[result.evaluation.model] = _more_telling(telling.get(result.evaluation.model), result, separations)
+            kind = result.evaluation.model, shift is not None and shift.is_attack
+            telling[kind] = _more_telling(telling.get(kind), result, separations)
     sentences = [sentence(result, separations.get(result.evaluation.setting)) for result in telling.values()]
     sentences += corruption_sentences(results)
-    return "\n".join([results_table(results), *(f"\n{fill(text, WIDTH)}" for text in sentences if text)])
+    lines = [results_table(results), *own_metrics_lines(results)]
+    return "\n".join([*lines, *(f"\n{fill(text, WIDTH)}" for text in sentences if text)])
+
+
+def own_metrics_lines(results: Sequence[Result]) -> list[str]:
+    """A line per evaluation that has other metrics than accuracies: those of its setting, or that users registered."""
+    found = []
+    for result in results:
+        if len({run.evaluation.id for run in result.runs}) > 1 or result.evaluation.status != "complete":
+            continue
+        own = [value for value in result.evaluation.metrics() if value.name not in ACCURACIES]
+        shown = [f"{value.name} {interval_cell(value)} (n = {value.n})" for value in own]
+        found += [f"{result.name} on {result.evaluation.setting}: {', '.join(shown)}"] if shown else []
+    return found
 
 
 def _more_telling(known: Result | None, other: Result, separations: Mapping[str, Mapping[str, Any]]) -> Result:
-    """Of a model's results under noise the one that costs most; those at a separation-based level go first."""
+    """Of a model's results of one kind the one that costs most; those at a separation-based level go first."""
     if known is None:
         return other
 
@@ -91,7 +107,7 @@ def separation_words(separation: Mapping[str, Any]) -> str:
 
 
 def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
-    """What a report may say of a model under noise: n, the level and its source, the bound, and what is left open.
+    """What a report may say of a model under noise or attack: n, level, where that is from, bound, what is left open.
 
     Args:
         result: the model on a noise setting, with its comparisons.
@@ -107,9 +123,14 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     return (
         f"{result.name} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
         f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {_draws_words(result)}), "
-        f"{noise}{_worst_class(result)}{_shared(result)}; not tested: other norms and levels, corruptions, attacks, "
-        "other data."
+        f"{noise}{_worst_class(result)}{_shared(result)}; not tested: {_not_tested(shift)}, other data."
     )
+
+
+def _not_tested(shift: Shift) -> str:
+    if shift.is_attack:
+        return "stronger attacks, other norms and levels, noise, corruptions"
+    return "other norms and levels, corruptions, attacks"
 
 
 def _noise_words(shift: Shift) -> str:
@@ -117,6 +138,8 @@ def _noise_words(shift: Shift) -> str:
         return f"Gaussian noise of standard deviation {shift.epsilon:.4f}"
     if shift.norm == "l0":
         return f"uniform noise on {100 * (shift.epsilon or 0):.4g} % of the values"
+    if shift.is_attack:
+        return f"{shift.name.upper()}, an attack in {NORM_SYMBOLS[shift.norm or 'linf']} within {shift.epsilon:.4f}"
     shared = ", the same offsets for all samples," if shift.family == f"uniform-{shift.norm}-shared" else ""
     return f"uniform {NORM_SYMBOLS[shift.norm or 'linf']} noise{shared} within {shift.epsilon:.4f}"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.laboratory import lab
 
-from testbed.records import Shift
-from testbed.report import SHARED_DRAWS, _noise_words, report_text
+from testbed.records import MetricValue, Shift
+from testbed.report import SHARED_DRAWS, _noise_words, own_metrics_lines, report_text
 from testbed.results import Run, result_of
 
 __all__ = ["lab"]
@@ -49,3 +50,13 @@ def test_noise_that_all_samples_share_is_said_to_be_of_these_draws(lab: Any) -> 
     right = [1] * 7 + [0]
     assert SHARED_DRAWS in _text(lab, {"toy-mscr-linf-shared": right})
     assert SHARED_DRAWS not in _text(lab, {"toy-mscr-linf": right})
+
+
+def test_what_a_setting_measures_itself_stands_in_a_line_of_its_own() -> None:
+    """Else the accuracy of all frames would be taken for that of anchors with all their frames."""
+    values = [MetricValue(name="top1", value=80.0, n=5), MetricValue(name="pm10", value=50.0, n=2, ci_low=1, ci_high=9)]
+    evaluation = SimpleNamespace(id=1, status="complete", setting="videos_pm10", metrics=lambda: values)
+    result: Any = SimpleNamespace(name="net", evaluation=evaluation, runs=[SimpleNamespace(evaluation=evaluation)])
+    assert own_metrics_lines([result]) == ["net on videos_pm10: pm10 50.00 [1.00, 9.00] (n = 2)"]
+    values.pop()
+    assert own_metrics_lines([result]) == []

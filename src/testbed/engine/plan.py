@@ -81,10 +81,21 @@ def make_plan(request: Request) -> list[Pairing]:
 
 def _with_parent(setting: EvalSetting, model_name: str, seed: int, request: Request) -> Iterator[Pairing]:
     model = registry.model(model_name, label_space(setting))
+    _check_gradients(setting, model)
     clean = clean_parent(setting, model)
     if clean is not None:
         yield _pairing(registry.eval_setting(clean), model, seed, request, clean=None)
     yield _pairing(setting, model, seed, request, clean=clean)
+
+
+def _check_gradients(setting: EvalSetting, model: Model) -> None:
+    """Raises: DefinitionError: the setting attacks the model, which has no gradients to follow."""
+    attacks_itself = model.classify is not None and "adversarial_attack" in argument_names(model.classify)
+    if setting.adversarial_attack is not None and not (model.is_differentiable or attacks_itself):
+        raise DefinitionError(
+            f"EvalSetting '{setting.name}' attacks a model through its gradients, and '{model.name}' has none. Leave "
+            "one of the two out."
+        )
 
 
 def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *, clean: str | None) -> Pairing:

@@ -176,13 +176,13 @@ def _unit_ball(images: Tensor, keys: SampleKeys, *, norm: Norm) -> Tensor:
         centred = keys.uniform("uniform-l1/direction", shape, images.device, dtype="float64") - 0.5
         directions = -centred.sign() * (-2 * centred.abs()).log1p()
     flat = directions.flatten(1)
-    lengths = _row_sums(flat.square()).sqrt() if norm == "l2" else _row_sums(flat.abs())
+    lengths = row_sums(flat.square()).sqrt() if norm == "l2" else row_sums(flat.abs())
     radii = keys.uniform(f"uniform-{norm}/radius", (), images.device, dtype="float64") ** (1 / flat.shape[1])
     points: Tensor = flat * (radii / lengths)[:, None]
     return points.reshape(len(keys), *shape)
 
 
-def _row_sums(values: Tensor) -> Tensor:
+def row_sums(values: Tensor) -> Tensor:
     """Sums of the rows (n, d), as (n,): halves are added until one column is left.
 
     The order of the additions is fixed; that of `torch.sum` depends on the batch, the threads and the device.

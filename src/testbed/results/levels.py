@@ -49,7 +49,9 @@ class Levels:
     def has(self, evaluation: Evaluation) -> bool:
         """Whether an evaluation is an answer. Levels of six digits are those of their names."""
         shift = evaluation.shift
-        if shift is None or shift.epsilon is None or not self.is_of(evaluation.dataset, shift.norm or ""):
+        if shift is None or shift.is_attack or shift.epsilon is None:
+            return False
+        if not self.is_of(evaluation.dataset, shift.norm or ""):
             return False
         if not is_named(evaluation.model, self.models):
             return False
@@ -116,7 +118,8 @@ def _pair(evaluation: Evaluation) -> tuple[str, str]:
 
 def _noise(evaluation: Evaluation) -> str:
     """The norm of uniform noise, and what its settings' names end in."""
-    return evaluation.shift.family.removeprefix("uniform-") if evaluation.shift else ""
+    shift = evaluation.shift
+    return "" if shift is None or shift.is_attack else shift.family.removeprefix("uniform-")
 
 
 def _of_norm(noise: str, norms: Sequence[Norm]) -> bool:

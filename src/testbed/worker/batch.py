@@ -12,6 +12,7 @@ from testbed.engine.unit import Task, Unit
 from testbed.errors import DefinitionError
 from testbed.randomness import SampleKeys, seed_globals, stream_key
 from testbed.signatures import argument_names
+from testbed.worker.asked import as_asked, asked_targets
 from testbed.worker.batch_limits import BatchLimits
 from testbed.worker.classifier import Classifier
 from testbed.worker.device_bank import DeviceBanks, uploaded
@@ -126,18 +127,26 @@ class Batch:
         scene = self.scene
         extras: dict[str, Any] = {}
         if "model" in scene.arguments:
-            extras["model"] = classifier
+            extras["model"] = classifier and as_asked(classifier, scene.setting, self.keys(piece))
         if "targets" in scene.arguments:
-            extras["targets"] = uploaded(torch.from_numpy(self._targets[piece]).long(), scene.perturbs_on)
+            targets = self._targets[piece]
+            if classifier is not None:
+                targets = asked_targets(targets, classifier, scene.setting)
+            extras["targets"] = uploaded(torch.from_numpy(targets).long(), scene.perturbs_on)
         if "keys" in scene.arguments:
-            extras["keys"] = SampleKeys(
-                seed=scene.unit.noise_seed,
-                purpose="eval",
-                dataset=scene.task.dataset,
-                sample_indices=self.indices[piece],
-                draw=scene.unit.draw,
-            )
+            extras["keys"] = self.keys(piece)
         return extras
+
+    def keys(self, piece: slice) -> SampleKeys:
+        """What noise of these samples of the batch is drawn from."""
+        scene = self.scene
+        return SampleKeys(
+            seed=scene.unit.noise_seed,
+            purpose="eval",
+            dataset=scene.task.dataset,
+            sample_indices=self.indices[piece],
+            draw=scene.unit.draw,
+        )
 
     def _perturbed_alone(self, index: int, image: Tensor) -> Tensor:
         self.scene.seed_globals("perturbation_fn_cpu", index)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from models.model_base import Model, StandardNormalization
+from testbed.class_subset import columns_of
 from testbed.engine.arithmetic import Arithmetic
 from testbed.errors import ShapeError
-from testbed.randomness import seeded_globals, stream_key
+from testbed.randomness import SampleKeys, seeded_globals, stream_key
 from testbed.records import Samples
 from testbed.signatures import argument_names
 from testbed.worker.apply_arithmetic import adapted, autocast, laid_out, padded
@@ -43,6 +44,8 @@ class Classifier(nn.Module):
     Attributes:
         takes_class_sublist: `classify` picks the classes itself, so its logits must not be cut again.
         attacks_itself: `classify` takes `adversarial_attack` and perturbs the images itself.
+        takes_keys: `classify` draws noise from the keys of the samples.
+        transform: of the model, from images to what it takes.
         num_bytes: memory of its parameters and buffers.
     """
 
@@ -56,19 +59,23 @@ class Classifier(nn.Module):
         arguments = argument_names(model.classify) if model.classify else ()
         self.takes_class_sublist = "class_sublist" in arguments
         self.attacks_itself = "adversarial_attack" in arguments
+        self.takes_keys = "keys" in arguments
+        self.transform = model.transform
         self.to(device).eval().requires_grad_(False)
         self.num_bytes = sum(tensor.nbytes for tensors in (self.parameters(), self.buffers()) for tensor in tensors)
 
     def forward(
         self,
         images: Tensor,
-        class_sublist: Sequence[int] | None = None,
+        class_sublist: Sequence[int | Sequence[int]] | None = None,
         adversarial_attack: Mapping[str, Any] | None = None,
         pads_to: int | None = None,
+        keys: SampleKeys | None = None,
     ) -> Tensor:
         """Logits [n, classes] float32 of images [n, C, H, W] in [0, 1].
 
-        `pads_to` is the number of images that a compiled network was compiled for.
+        `pads_to` is the number of images that a compiled network was compiled for. A model that draws noise is given
+        `keys` of the n samples; without any, those of the first n of no data set.
 
         Raises: ShapeError: the model answered with anything but one row of numbers per image.
         """
@@ -77,9 +84,13 @@ class Classifier(nn.Module):
             if self.classify is None:
                 logits = self.network(normalized)
             else:
-                extras: dict[str, Any] = {"class_sublist": class_sublist} if self.takes_class_sublist else {}
+                extras: dict[str, Any] = {}
+                if self.takes_class_sublist:  # groups of columns are merged afterwards
+                    extras["class_sublist"] = None if class_sublist is None else columns_of(class_sublist)
                 if self.attacks_itself:
                     extras["adversarial_attack"] = adversarial_attack
+                if self.takes_keys:
+                    extras["keys"] = keys or _first_keys(len(images))
                 logits = self.classify(images=normalized, model=self.network, **extras)
         return _checked(logits, num_images=len(normalized))[: len(images)].float()
 
@@ -123,6 +134,10 @@ def weights_sha256(classifier: Classifier) -> str | None:
         digest.update(f"{name}:{array.dtype}:{tuple(array.shape)};".encode())
         digest.update(array.flatten().view(torch.uint8).numpy())
     return digest.hexdigest() if state else None
+
+
+def _first_keys(num_images: int) -> SampleKeys:
+    return SampleKeys(seed=0, purpose="eval", dataset="", sample_indices=np.arange(num_images), draw=0)
 
 
 def _checked(logits: Any, *, num_images: int) -> Tensor:

@@ -47,6 +47,7 @@ class ModelRun:
             setting.class_sublist,
             setting.adversarial_attack,
             pads_to=scene.limits.largest(self._what, scene.unit.batch_size) if self.classifier.is_compiled else None,
+            keys=batch.keys(slice(start, stop)) if self.classifier.takes_keys else None,
         )
         return logits.detach().to("cpu", non_blocking=True)
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from tests.noises import ALL_NOISES, UNIFORM_NOISES, Noise, keys_of, random_images
 
-from testbed.perturbations.noise import GaussianNoise, L0Noise, UniformNoise, _row_sums
+from testbed.perturbations.noise import GaussianNoise, L0Noise, UniformNoise, row_sums
 
 ROOT = Path(__file__).resolve().parents[3]
 LARGE = (3, 105, 105)  # so large that torch adds the values of one image in several pieces
@@ -36,12 +36,12 @@ def test_same_bits_for_any_batching(noise: Noise, shape: tuple[int, ...]) -> Non
 def test_lengths_are_added_half_to_half_whatever_the_batch_and_the_layout() -> None:
     """By hand, with e = 2^-53, so that 1 + e is 1: (1 + e) + (e + e) is 1 + 2e, and (e + 1) + (e + 0) is 1."""
     e = 2.0**-53
-    assert _row_sums(torch.tensor([[1, e, e, e]], dtype=torch.float64)).tolist() == [1 + 2 * e]
-    assert _row_sums(torch.tensor([[e, e, 1]], dtype=torch.float64)).tolist() == [1]
+    assert row_sums(torch.tensor([[1, e, e, e]], dtype=torch.float64)).tolist() == [1 + 2 * e]
+    assert row_sums(torch.tensor([[e, e, 1]], dtype=torch.float64)).tolist() == [1]
     rows = keys_of(8).uniform("rows", (3072,), dtype="float64")
-    sums = _row_sums(rows)
-    assert torch.equal(_row_sums(rows.T.contiguous().T), sums)
-    assert torch.equal(torch.cat([_row_sums(row[None]) for row in rows]), sums)
+    sums = row_sums(rows)
+    assert torch.equal(row_sums(rows.T.contiguous().T), sums)
+    assert torch.equal(torch.cat([row_sums(row[None]) for row in rows]), sums)
     torch.testing.assert_close(sums, rows.sum(dim=1), rtol=1e-14, atol=0)
 
 
