@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_settings.dataset_base import CorruptedCopies
+from eval_settings.source_base import DataSource
 from testbed.data.arrays import arrays_fingerprint
 from testbed.data.corrupted import COMMON_CORRUPTIONS
 from testbed.data.corrupted_folders import CorruptedFolders, load_folder
@@ -44,6 +45,15 @@ COPIES = CorruptedCopies(
     load=partial(load_folder, folders=FOLDERS),
     clean_split=CLEAN_SPLIT,
     clean_setting=CLEAN_SETTING,
+    origin=DataSource(
+        title="Tiny-ImageNet-C",
+        homepage="https://github.com/hendrycks/robustness",
+        licence="CC BY 4.0",
+        get=f"Download from {FOLDERS.source}, and unpack; and {CLEAN_FOLDER}, the photos that they were made of.",
+        places=PLACES,
+        layout=f"CORRUPTION/SEVERITY/WNID/*.JPEG, and {CLEAN_FOLDER}/WNID/*.JPEG",
+        citation="Hendrycks and Dietterich, ICLR 2019",
+    ),
 )
 
 

@@ -4,7 +4,8 @@
 usual are in the name, the parameters before the output: `-mnist28`, `-cifar32`, `-tinyimagenet64` or `-imagenet224` for
 those parameters at any size, `-uint8` for an output of 8 bits, `-jpeg85` for one that was a JPEG file, as in
 `X-c.fog.3_in-memory-imagenet224-jpeg85`. `X-c.fog.3_on-disk` reads the copies that are published. The two never have
-one name, for they differ by up to 14 points.
+one name, for they differ by up to 14 points. Where other sets of copies are published, they have their own suffix in
+place of `c`, as in `imagenet-c-bar.sparkles.3_on-disk`.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """`X-c.NAME.SEVERITY_on-disk`: the copies that are published, as published.
+    """`X-SUFFIX.NAME.SEVERITY_on-disk`: the copies that are published, as published; SUFFIX is `c` for the usual ones.
 
     `..._on-disk-resized` for copies that were resized and cropped before they were corrupted: a model's transform
     resizes and crops them once more, as the ImageNet Testbed does.
@@ -84,32 +85,37 @@ class OnDisk:
     registry: Registry
 
     def names(self, dataset: Dataset) -> Iterator[str]:
-        if dataset.corrupted is not None:
-            for name, severities in dataset.corrupted.severities.items():
+        for suffix, copies in dataset.copies.items():
+            for name, severities in copies.severities.items():
                 for severity in severities or (None,):
-                    yield f"{dataset.name}-c.{_spelled(name, severity)}{ON_DISK}"
+                    yield f"{dataset.name}-{suffix}.{_spelled(name, severity)}{ON_DISK}"
 
     def build(self, dataset: Dataset, name: str) -> EvalSetting | None:
-        if (parts := _parts(dataset, name, ON_DISK)) is None:
-            return None
-        corrupted, suffix = parts
-        published = {} if dataset.corrupted is None else dataset.corrupted.severities
-        known = {*published, *self.registry.corruptions}
+        found = ((kind, _parts(dataset, name, ON_DISK, kind)) for kind in dict.fromkeys(("c", *dataset.copies)))
+        return next((self._of_set(dataset, name, kind, *parts) for kind, parts in found if parts is not None), None)
+
+    def _of_set(self, dataset: Dataset, name: str, kind: str, corrupted: str, suffix: str) -> EvalSetting | None:
+        """The setting of a set of copies, which is told by its own suffix `kind`."""
+        known = {*(dataset.copies[kind].severities if kind in dataset.copies else ()), *self.registry.corruptions}
         corruption, severity = (corrupted, None) if corrupted in known else _with_severity(corrupted, name, known)
         if corruption is None:
             return None
-        check_published(dataset, corruption, severity)
-        copies = dataset.corrupted
-        is_cropped = copies is not None and copies.cropped_size is not None
-        if copies is None or suffix not in (("", RESIZED) if is_cropped else ("",)):
+        copies = check_published(dataset, corruption, severity, suffix=kind)
+        is_cropped = copies.cropped_size is not None
+        if suffix not in (("", RESIZED) if is_cropped else ("",)):
             ends = f"'{ON_DISK}{RESIZED}' or '{ON_DISK}'" if is_cropped else f"'{ON_DISK}'"
             raise DefinitionError(f"EvalSetting '{name}' ends in '{suffix}', which means nothing. End it in {ends}.")
         clean = copies.clean_setting or dataset.corruption_parent or dataset.name
         return EvalSetting(
             name=name,
-            dataset=StandardDataset(name=dataset.name, split=copies.clean_split, corrupted=(corruption, severity)),
+            dataset=StandardDataset(
+                name=dataset.name, split=copies.clean_split, corrupted=(corruption, severity), copies=kind
+            ),
             shift=Shift(
-                family=f"{FAMILY}-on-disk{suffix}", name=corruption, severity=severity, clean_eval_setting=clean
+                family=f"{FAMILY}-on-disk{'' if kind == 'c' else '-' + kind}{suffix}",
+                name=corruption,
+                severity=severity,
+                clean_eval_setting=clean,
             ),
             keeps_size=is_cropped and suffix != RESIZED,
             version=VERSION,
@@ -119,9 +125,9 @@ class OnDisk:
         )
 
 
-def _parts(dataset: Dataset, name: str, mode: str) -> tuple[str, str] | None:
-    """(`fog.3`, suffix) of a name with this mode; None for a name that is none of these."""
-    prefix = f"{dataset.name}-c."
+def _parts(dataset: Dataset, name: str, mode: str, kind: str = "c") -> tuple[str, str] | None:
+    """(`fog.3`, suffix) of a name with this mode and set of copies; None for a name that is none of these."""
+    prefix = f"{dataset.name}-{kind}."
     corrupted, found, suffix = name.removeprefix(prefix).partition(mode)
     is_one = name.startswith(prefix) and found and "@" not in name and (not suffix or suffix.startswith("-"))
     return (corrupted, suffix) if is_one else None
@@ -134,7 +140,7 @@ def _with_severity(corrupted: str, name: str, known: Iterable[str]) -> tuple[str
         return None, None
     if severity not in map(str, range(1, NUM_SEVERITIES + 1)):
         nearest = NUM_SEVERITIES if severity.isdecimal() and int(severity) > NUM_SEVERITIES else 1
-        usual = name.replace(f"-c.{corrupted}_", f"-c.{corruption}.{nearest}_")
+        usual = name.replace(f".{corrupted}_", f".{corruption}.{nearest}_")
         raise DefinitionError(
             f"EvalSetting '{name}' has severity '{severity}'. Severities go from 1 to {NUM_SEVERITIES}. Did you mean "
             f"{usual}?"

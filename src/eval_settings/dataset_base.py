@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from eval_settings.source_base import DataSource
-from testbed.errors import DefinitionError
+from testbed.errors import DefinitionError, suggestion
 from testbed.records import Samples
 from testbed.run_split import RunSplit
 from testbed.signatures import check_arguments, check_name
+
+Loader = Callable[..., Any]  # see `Dataset`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,8 @@ class CorruptedCopies:
         clean_setting: the setting that they are compared with; None for that of `Dataset.corruption_parent`.
         cropped_size: side in pixels to which images were resized and cropped before; a model with a crop of that size
             then takes them as they are. None where they have the size of the clean ones.
+        suffix: settings of them are named `X-SUFFIX.NAME.SEVERITY_on-disk`, X being the data set.
+        origin: where people get them.
     """
 
     title: str
@@ -35,9 +39,12 @@ class CorruptedCopies:
     clean_split: str | None = None
     clean_setting: str | None = None
     cropped_size: int | None = None
+    suffix: str = "c"
+    origin: DataSource | None = None
 
     def __post_init__(self) -> None:
         where = f"CorruptedCopies '{self.title}':"
+        check_name(self.suffix, what=f"{where} suffix")
         check_arguments(self.load, where=f"{where} load", required=("clean", "corruption", "severity", "data_root"))
         for name, severities in self.severities.items():
             check_name(name, what=f"{where} corruption")
@@ -51,7 +58,8 @@ class Dataset:
 
     Args:
         name: what users type; the clean setting bears the same name.
-        loader: `loader(split[, data_root])` -> Samples; or give `path`.
+        loader: `loader(split[, data_root])` -> Samples, or arrays `(images, classes)` or `(images, classes,
+            class_names)` (see `testbed.data.arrays`); or give `path`.
         path: a folder with one sub-folder of images per class, or an .npz file with `x` and `y`.
         label_space: whose classes these are; models are found by it. None where only the number of classes is known.
         splits: the parts that can be loaded.
@@ -70,14 +78,15 @@ class Dataset:
         corruption_space: where corruptions are simulated: 'canonical', at the canonical size; 'model', at the size that
             a model's transform ends in, as the ImageNet Testbed does.
         corruption_parent: the clean setting that corruptions are compared with; None for that of the data set's name.
-        corrupted: published copies of its samples, for `X-c.NAME.SEVERITY_on-disk`.
+        corrupted: published copies of its samples, for `X-c.NAME.SEVERITY_on-disk`; a tuple for several sets of them.
         derives: whether it has noise, separation and corruption settings; else it has those that are registered alone.
         source: where people get it.
+        chosen_against: the model whose mistakes its images were chosen for, so that few right answers are no wonder.
         description: one line for listings.
     """
 
     name: str
-    loader: Callable[..., Samples] | None = None
+    loader: Loader | None = None
     path: Path | None = None
     label_space: str | None = None
     splits: tuple[str, ...] = ("test",)
@@ -92,9 +101,10 @@ class Dataset:
     noise_levels: tuple[float, ...] = ()
     corruption_space: Literal["canonical", "model"] = "canonical"
     corruption_parent: str | None = None
-    corrupted: CorruptedCopies | None = None
+    corrupted: CorruptedCopies | tuple[CorruptedCopies, ...] | None = field(default=None, hash=False)  # has mappings
     derives: bool = True
-    source: DataSource | None = None
+    source: DataSource | None = field(default=None, hash=False)
+    chosen_against: str | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -103,7 +113,7 @@ class Dataset:
         if (self.loader is None) == (self.path is None):
             raise DefinitionError(f"{where} give either loader=... or path=..., one of the two.")
         check_arguments(self.loader, where=f"{where} loader", required=("split",), optional=("data_root",))
-        named = (self.eval_split, self.fit_split, self.corrupted and self.corrupted.clean_split)
+        named = (self.eval_split, self.fit_split, *(copies.clean_split for copies in self.copies.values()))
         known = {split for split in named if split} | set(self.separation_splits or ())
         if unknown := sorted(known - set(self.splits)):
             raise DefinitionError(f"{where} has no split {', '.join(unknown)}. Its splits: {', '.join(self.splits)}.")
@@ -127,6 +137,35 @@ class Dataset:
                 )
 
     @property
+    def copies(self) -> dict[str, CorruptedCopies]:
+        """Published corrupted copies, by the suffix that their settings are named with."""
+        sets = (self.corrupted,) if isinstance(self.corrupted, CorruptedCopies) else self.corrupted or ()
+        found = {copies.suffix: copies for copies in sets}
+        if len(found) < len(sets):
+            raise DefinitionError(f"Dataset '{self.name}': two sets of corrupted copies have one suffix. Rename one.")
+        return found
+
+    @property
     def canonical_setting(self) -> str:
         """Name of the clean setting in the canonical space, for models that resize images themselves."""
         return f"{self.name}@{self.canonical_size}px" if self.canonical_size else f"{self.name}@canonical"
+
+
+def completed_dataset(dataset: Dataset | str, data: str | Path | Loader | None, facts: Mapping[str, Any]) -> Dataset:
+    """The given data set, or the one of a name, a folder, .npz file or loader, and other fields.
+
+    Raises: DefinitionError: there are no data, or something is no field of a data set.
+    """
+    if not isinstance(dataset, str):
+        if data is not None or facts:
+            raise DefinitionError("add_dataset takes a Dataset alone, or a name, its data and the fields of a Dataset.")
+        return dataset
+    known = {field.name for field in fields(Dataset)} - {"name", "path", "loader"}
+    if unknown := sorted(set(facts) - known):
+        raise DefinitionError(
+            f"Dataset '{dataset}': there is no {unknown[0]}. {suggestion(unknown[0], known)} "
+            f"What can be said of a data set: {', '.join(sorted(known))}."
+        )
+    if callable(data):
+        return Dataset(name=dataset, loader=data, **facts)
+    return Dataset(name=dataset, path=None if data is None else Path(data).expanduser(), **facts)

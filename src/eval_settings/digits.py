@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_settings.dataset_base import Dataset
+from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.arrays import array_samples
 from testbed.errors import DataError
@@ -82,6 +83,16 @@ registry.add_dataset(
         separation_splits=None,
         color_mode="L",
         canonical_size=8,
+        source=DataSource(
+            title="Optical Recognition of Handwritten Digits",
+            homepage="https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits",
+            licence="CC BY 4.0",
+            get="Nothing: it comes with scikit-learn.",
+            places=(),
+            layout="a table in the package scikit-learn",
+            citation="Alpaydin and Kaynak, UCI Machine Learning Repository, 1998",
+            num_samples=SPLIT_SIZES,
+        ),
         description="1,797 handwritten digits of scikit-learn, 8 x 8 grey; 1000 train, 200 validation, 597 test",
     )
 )

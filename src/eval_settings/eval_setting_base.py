@@ -7,16 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from testbed.class_subset import class_sublist
 from testbed.errors import DefinitionError
 from testbed.logit_policy import check_policy
 from testbed.metrics.accuracy import accuracy_topk
-from testbed.records import Shift
+from testbed.records import ClassSublist, IntArray, MetricValue, Samples, Shift
 from testbed.signatures import check_arguments, check_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 __all__ = ["EvalSetting", "Shift", "StandardDataset", "accuracy_topk"]
+
+METRICS_FN_ARGUMENTS = (
+    "logits", "targets", "image_paths", "py_model", "predictions", "target_ranks", "class_names", "sample_ids",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,14 @@ class StandardDataset:
         path: a folder with one sub-folder of images per class, or an .npz file; relative to the data root.
         split: which part of it; None for the part the data set is evaluated on.
         corrupted: (corruption, severity) of its published copies (`Dataset.corrupted`); None for itself.
+        copies: which of several sets of published copies that is, by their suffix.
     """
 
     name: str | None = None
     path: str | Path | None = None
     split: str | None = None
     corrupted: tuple[str, int | None] | None = None
+    copies: str = "c"
 
     def __post_init__(self) -> None:
         if (self.name is None) == (self.path is None):
@@ -54,10 +61,11 @@ class EvalSetting:
             `model` is the classifier with its normalization, `keys` draws noise that depends on the samples alone.
         metrics_fn: a function of any of logits, targets, image_paths, py_model, predictions, target_ranks, class_names
             and sample_ids (see `testbed.results`) -> dict of numbers or MetricValues, beside the built-in metrics.
+            `targets` count the data set's classes, all else the setting's.
         class_sublist: columns of the logits that count, in this order; several columns in a tuple are one class, which
             has their largest logit (the sum of their votes, see `Model.answers`).
         adversarial_attack: parameters of an attack; gradients are on only then.
-        idx_subsample_list: positions of the samples that are used.
+        idx_subsample_list: positions of the samples that are used, or `f(samples)` that tells them from the data.
         parent_eval_setting: a setting that, where complete for a model, stands for this one.
         shift: how this setting departs from its clean parent.
         excludes_conflicting: where the separation decides the noise level, it is that of the data set without the
@@ -79,10 +87,10 @@ class EvalSetting:
     transform: Callable[[Image], Image] | None = None
     perturbation_fn_cpu: Callable[..., Any] | None = None
     perturbation_fn_gpu: Callable[..., Any] | None = None
-    metrics_fn: Callable[..., Mapping[str, float]] | None = None
+    metrics_fn: Callable[..., Mapping[str, float | MetricValue]] | None = None
     class_sublist: Sequence[int | Sequence[int]] | None = None
     adversarial_attack: Mapping[str, Any] | None = None
-    idx_subsample_list: Sequence[int] | None = None
+    idx_subsample_list: Sequence[int] | Callable[[Samples], IntArray] | None = None
     parent_eval_setting: str | None = None
     shift: Shift | None = None
     excludes_conflicting: bool = False
@@ -107,13 +115,18 @@ class EvalSetting:
         check_arguments(self.perturbation_fn_cpu, where=f"{where} perturbation_fn_cpu", required=("image",))
         check_arguments(self.perturbation_fn_gpu, where=f"{where} perturbation_fn_gpu", required=("images",),
                         optional=("model", "targets", "keys"))  # fmt: skip
-        check_arguments(self.metrics_fn, where=f"{where} metrics_fn", required=("logits", "targets"),
-                        optional=("image_paths", "py_model"))  # fmt: skip
+        check_arguments(self.metrics_fn, where=f"{where} metrics_fn", required=(), optional=METRICS_FN_ARGUMENTS)
+        class_sublist(self.class_sublist, where=f"{where} class_sublist")
         if self.needs_separation and not hasattr(self.perturbation_fn_gpu, "epsilon"):
             raise DefinitionError(
                 f"{where} its noise level comes from the separation, so its perturbation_fn_gpu must be a dataclass "
                 "with a field `epsilon`, such as UniformNoise. Or give the shift an epsilon."
             )
+
+    @property
+    def columns(self) -> ClassSublist | None:
+        """The columns of `class_sublist` as plain numbers, and tuples of several; None where all count."""
+        return class_sublist(self.class_sublist)
 
     @property
     def needs_separation(self) -> bool:

@@ -17,8 +17,10 @@ import re
 from functools import partial
 from pathlib import Path
 
+from eval_settings._imagenet_copies import MORE_COPIES
 from eval_settings.dataset_base import CorruptedCopies, Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.corrupted import COMMON_CORRUPTIONS
 from testbed.data.corrupted_folders import CorruptedFolders, load_folder
@@ -27,6 +29,18 @@ from testbed.errors import DataError
 from testbed.records import Samples
 
 PLACES = ("imagenet", "ILSVRC2012", ".")  # relative to the data root
+SOURCE = DataSource(
+    title="ImageNet (ILSVRC 2012)",
+    homepage="https://image-net.org",
+    licence="for non-commercial research and education; it asks for an account",
+    get="Download ILSVRC2012_img_val.tar (6.7 GB; and ILSVRC2012_img_train.tar, 148 GB, where models are fitted), and "
+    "unpack. The archive of val is flat: its photos are to be sorted into a folder per wnid, as the usual script "
+    "valprep.sh does; in that of train each class is an archive.",
+    places=PLACES,
+    layout="val/WNID/*.JPEG (and train/WNID/*.JPEG), WNID such as n01440764",
+    citation="Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge, IJCV 2015",
+    num_samples={"train": 1_281_167, "val": 50_000},
+)
 _WNID = re.compile(r"n\d{8}")
 FOLDERS = CorruptedFolders(
     title="ImageNet-C",
@@ -39,6 +53,15 @@ COPIES = CorruptedCopies(
     severities=COMMON_CORRUPTIONS,
     load=partial(load_folder, folders=FOLDERS),
     cropped_size=224,
+    origin=DataSource(
+        title="ImageNet-C",
+        homepage="https://github.com/hendrycks/robustness",
+        licence="CC BY 4.0",
+        get=f"Download from {FOLDERS.source} those whose corruptions you want (75 GB in all), and unpack.",
+        places=FOLDERS.places,
+        layout="CORRUPTION/SEVERITY/WNID/ILSVRC2012_val_*.JPEG, 50,000 in each severity from 1 to 5",
+        citation="Hendrycks and Dietterich, ICLR 2019",
+    ),
 )
 
 
@@ -75,7 +98,8 @@ registry.add_dataset(
         canonical_size=224,
         corruption_space="model",
         corruption_parent="val",
-        corrupted=COPIES,
+        corrupted=(COPIES, *MORE_COPIES),
+        source=SOURCE,
         description="ImageNet (ILSVRC 2012): photos in 1,000 classes; 1281167 train, 50000 val",
     )
 )

@@ -15,11 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from eval_settings.dataset_base import Dataset
+from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.published_files import Arrays, Format, PublishedFiles, load_arrays
 from testbed.errors import DataError
 
 SPLITS = ("train", "test")
+FOLDERS = ("svhn", ".", "SVHN")
 
 
 def read_cropped_digits(files: Sequence[Path]) -> Arrays:
@@ -50,7 +52,7 @@ def _download(folder: Path, split: str) -> None:
 
 files = PublishedFiles(
     dataset="svhn",
-    formats=(Format(folders=("svhn", ".", "SVHN"), files={split: (f"{split}_32x32.mat",) for split in SPLITS}),),
+    formats=(Format(folders=FOLDERS, files={split: (f"{split}_32x32.mat",) for split in SPLITS}),),
     source="http://ufldl.stanford.edu/housenumbers/",
     download=_download,
 )
@@ -62,6 +64,16 @@ registry.add_dataset(
         splits=SPLITS,
         fit_split="train",
         canonical_size=32,
+        source=DataSource(
+            title="Street View House Numbers, cropped digits",
+            homepage=files.source,
+            licence="for non-commercial use only",
+            get="train_32x32.mat and test_32x32.mat (0.25 GB) are downloaded when they are asked for.",
+            places=FOLDERS,
+            layout="train_32x32.mat and test_32x32.mat",
+            citation="Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning, 2011",
+            num_samples={"train": 73_257, "test": 26_032},
+        ),
         description="99,289 photos of digits of house numbers, 32 x 32 RGB; 73257 train, 26032 test",
     )
 )

@@ -18,6 +18,7 @@ from zipfile import ZipFile
 from eval_settings._tiny_imagenet_c import CLEAN_SETTING, CLEAN_SPLIT, COPIES, load_clean
 from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.download import retrieve
 from testbed.data.imagefolder import file_samples, image_files
@@ -28,6 +29,7 @@ from testbed.records import Samples
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 SHA256 = "6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821"
 FOLDER = "tiny-imagenet-200"
+FOLDERS = (f"tiny-imagenet/{FOLDER}", FOLDER, "tiny-imagenet")
 
 
 def load_split(split: str, data_root: Path) -> Samples:
@@ -78,7 +80,7 @@ FILES = PublishedFiles(
     dataset="tiny-imagenet",
     formats=(
         Format(
-            folders=(f"tiny-imagenet/{FOLDER}", FOLDER, "tiny-imagenet"),
+            folders=FOLDERS,
             files={"train": ("wnids.txt",), "val": ("wnids.txt", "val/val_annotations.txt")},
         ),
     ),
@@ -95,6 +97,16 @@ registry.add_dataset(
         fit_split="train",
         separation_splits=("train", "val"),
         canonical_size=64,
+        source=DataSource(
+            title="Tiny ImageNet",
+            homepage="http://cs231n.stanford.edu",
+            licence="as ImageNet's: for non-commercial research and education",
+            get=f"{FOLDER}.zip (0.24 GB) is downloaded when it is asked for, from {URL}.",
+            places=FOLDERS,
+            layout="wnids.txt, train/WNID/images/*.JPEG, val/images/*.JPEG and val/val_annotations.txt",
+            citation="Stanford CS231n, Tiny ImageNet visual recognition challenge, 2015",
+            num_samples={"train": 100_000, "val": 10_000, CLEAN_SPLIT: 10_000},
+        ),
         corrupted=COPIES,
         description="110,000 photos in 200 classes, 64 x 64 RGB; 100000 train, 10000 val",
     )

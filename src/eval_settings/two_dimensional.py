@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from eval_settings.dataset_base import Dataset
+from eval_settings.source_base import DataSource
 from registry import registry
 from testbed import paths
 from testbed.data.download import fetch
@@ -67,6 +68,17 @@ for name, file, sha256, levels, num_points in SETS:
             test_fraction=TEST_FRACTION,
             domain="numbers",
             noise_levels=levels,
+            source=DataSource(
+                title=f"Two-dimensional set {name.removeprefix('2d-').upper()}",
+                homepage="https://github.com/Georgsiedel/minimal-separation-corruption-robustness",
+                licence="none stated",
+                get=f"{file} is downloaded when it is asked for.",
+                places=(FOLDER, "."),
+                layout=file,
+                citation="Siedel et al., 2022",
+                num_samples={SPLIT: int(num_points.replace(",", ""))},
+                sha256={file: sha256},
+            ),
             description=f"{num_points} points in the unit square, 2 classes; 20 % tested in each run",
         )
     )

@@ -77,9 +77,13 @@ def _cell_words(cell: Cell) -> str:
 
 
 def _source(family: str) -> str:
-    """How a family of shifts has its images, as in 'simulated, mnist28'."""
+    """How a family of shifts has its images, as in 'simulated, mnist28' or 'as published, c-bar, resized'."""
     known = max((name for name in SOURCES if family.startswith(name)), key=len)
-    return ", ".join([SOURCES[known], *filter(None, family.removeprefix(known).split("-"))])
+    choices = family.removeprefix(known).split("-")
+    if known == ON_DISK:  # the name of a set of copies may have such a line itself
+        end = choices[-1:] if choices[-1] == "resized" else []
+        choices = ["-".join(choices[1 : len(choices) - len(end)]), *end]
+    return ", ".join([SOURCES[known], *filter(None, choices)])
 
 
 def _runs_words(results: Mapping[Cell, Result]) -> str:

@@ -213,7 +213,7 @@ def test_what_it_shows(command: Command, database: Path) -> None:
     ]
     card = command("db.py", "--show-setting", SETTING, "--json").json
     assert (card["dataset"], card["split"], card["n"]) == ("digits", "test", 40)
-    assert command("db.py", "--show-setting", "digits").code == 2
+    assert command("db.py", "--show-setting", "no-such-setting").code == 2
     text = command("db.py", "--show-model", "digits-1nn").out
     assert "name: digits-1nn\n" in text
     assert f"digits-1nn on {SETTING}, seed 0: complete, top-1 97.50 %" in text

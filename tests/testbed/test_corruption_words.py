@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.laboratory import lab
 
+from testbed.corruption_words import _source
 from testbed.metrics.corruption import COMMON
 from testbed.report import report_text
 from testbed.results import Run, result_of
@@ -81,3 +83,15 @@ def test_many_corruptions_are_counted_and_severities_ranged(lab: Any) -> None:
     names = ("fog", "snow", "frost", "contrast")
     text = _text(lab, {f"toy-c.{name}.{level}_in-memory": EIGHT for name in names for level in (1, 2, 3)})
     assert "under 4 corruptions at severities 1 to 3 on" in text
+
+
+@pytest.mark.parametrize(("family", "words"), [
+    ("common-corruption", "simulated"),
+    ("common-corruption-mnist28-jpeg85", "simulated, mnist28, jpeg85"),
+    ("common-corruption-on-disk", "as published"),
+    ("common-corruption-on-disk-resized", "as published, resized"),
+    ("common-corruption-on-disk-c-bar", "as published, c-bar"),
+    ("common-corruption-on-disk-c-bar-resized", "as published, c-bar, resized"),
+])  # fmt: skip
+def test_where_images_are_from_is_told_by_their_family(family: str, words: str) -> None:
+    assert _source(family) == words

@@ -86,7 +86,10 @@ def corruption_report(options: Options) -> int | None:
 def _nothing(options: Options) -> str:
     dataset = (options["datasets"] or ("DATASET",))[0]
     kind, variant = "on-disk" if options["on_disk"] else "in-memory", options["variant"]
-    setting = f"{dataset}-c.fog.3_{kind}-{variant}" if variant else f"{dataset}-c.*_{kind}"  # globs find plain ones
+    copies = variant.removesuffix("resized").removesuffix("-") if options["on_disk"] else ""  # another set's suffix
+    end = variant.removeprefix(copies).removeprefix("-")
+    stem = f"{dataset}-{copies or 'c'}"
+    setting = f"{stem}.fog.3_{kind}-{end}" if end else f"{stem}.*_{kind}"  # globs find plain ones
     command = fill_command(options, options["models"] or ("MODEL",), setting)
     return f"No model that was asked for has a complete evaluation under {kind} corruptions. Run: {command}"
 

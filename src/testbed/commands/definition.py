@@ -1,4 +1,4 @@
-"""Actions of `db.py` that show one stored model or setting: its definition, what is known of it, and its results."""
+"""Actions of `db.py` that show one model or setting: its definition, what is known of it, and its results."""
 
 from __future__ import annotations
 
@@ -7,35 +7,63 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from testbed.commands.action import Options, print_json, reading
-from testbed.errors import UnknownNameError, suggestion
+from testbed.commands.action import Options, definitions, print_json, reading
+from testbed.commands.places import DEFAULT_DATABASE
+from testbed.errors import UnknownNameError
 from testbed.store.evaluation import Evaluation
 from testbed.store.views import StoredModel, StoredSetting
 
 
 def show_model(options: Options) -> None:
-    """Prints a model."""
-    name = options["show_model"]
+    """Prints a model: what the registry knows of it, and what is stored of it."""
+    from testbed.commands.model_card import model_cards
+
+    name, registry = options["show_model"], definitions(options)
+    known, stored = model_cards(registry, name), _stored_models(options, name)
+    if not known and not stored:
+        registry.model(name)  # which says what there is instead
+    spaces = dict.fromkeys((*known, *stored))
+    _show(options, [{**known.get(space, {}), **stored.get(space, {"evaluations": []})} for space in spaces])
+
+
+def _stored_models(options: Options, name: str) -> dict[str, dict[str, Any]]:
+    """By label space, the cards of stored models of a name; none where there is no database, and none was named."""
+    if not _has_database(options):
+        return {}
     with reading(options) as store:
-        found = _named(store.list_models(), name, "model")
-        cards = [_card(one, store.list_evaluations(model=name, label_space=one.label_space)) for one in found]
-    _show(options, cards)
+        found = [one for one in store.list_models() if one.name == name]
+        return {
+            one.label_space: _card(one, store.list_evaluations(model=name, label_space=one.label_space))
+            for one in found
+        }
 
 
 def show_setting(options: Options) -> None:
-    """Prints a setting."""
-    name = options["show_setting"]
+    """Prints a setting: what the registry knows of it and its data, and what is stored of it."""
+    from testbed.commands.setting_card import setting_card
+
+    name, registry = options["show_setting"], definitions(options)
+    stored = _stored_settings(options, name)
+    try:
+        known = setting_card(registry, registry.eval_setting(name), data_root=options["data_root"])
+    except UnknownNameError:
+        if not stored:
+            raise
+        known = {}
+    _show(options, [{**known, **card} for card in stored] or [{**known, "evaluations": []}])
+
+
+def _stored_settings(options: Options, name: str) -> list[dict[str, Any]]:
+    """The cards of stored settings of a name; none where there is no database, and none was named."""
+    if not _has_database(options):
+        return []
     with reading(options) as store:
-        found = _named(store.list_settings(), name, "eval-setting")
-        cards = [_card(one, store.list_evaluations(setting=name)) for one in found]
-    _show(options, cards)
+        found = [one for one in store.list_settings() if one.name == name]
+        return [_card(one, store.list_evaluations(setting=name)) for one in found]
 
 
-def _named(known: Sequence[Any], name: str, kind: str) -> list[Any]:
-    if found := [one for one in known if one.name == name]:
-        return found
-    hint = suggestion(name, (one.name for one in known)) or f"List what there is: python db.py --list-{kind}s-db"
-    raise UnknownNameError(f"There is no {kind} '{name}' in the store. {hint}")
+def _has_database(options: Options) -> bool:
+    return bool(options["logdir"] or options["db_url"] or DEFAULT_DATABASE.exists())
 
 
 def _card(found: StoredModel | StoredSetting, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
@@ -72,7 +100,8 @@ def _show(options: Options, cards: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _text(card: Mapping[str, Any]) -> str:
-    lines = [f"{name}: {_value(value)}" for name, value in card.items() if name != "evaluations"]
+    told = {name: value for name, value in card.items() if name != "evaluations" and value not in (None, "", [], {})}
+    lines = [f"{name}: {_value(value)}" for name, value in told.items()]
     for one in card["evaluations"]:
         top1 = "" if one["top1"] is None else f", top-1 {one['top1']:.2f} %"
         stale = ", stale" if one["is_stale"] else ""

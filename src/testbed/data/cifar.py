@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _binary(path: Path, labels: str) -> Arrays:
 def _pickled(path: Path, labels: str) -> Arrays:
     try:
         with open(path, "rb") as stream:
-            batch = dict(_ArrayUnpickler(stream, encoding="bytes").load())
+            batch = dict(ArrayUnpickler(stream, encoding="bytes").load())
     except Exception as error:  # damaged pickles make nearly anything be raised
         raise DataError(f"Cannot read {path} as a batch of CIFAR ({error}). Get the file again.") from error
     data, targets = (batch.get(name.encode(), batch.get(name)) for name in ("data", labels))  # Python 2 wrote bytes
@@ -68,7 +69,7 @@ def _channels_last(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _dtype(code: bytes | str, *_: object) -> np.dtype[Any]:
     if code not in (b"u1", "u1"):
-        raise pickle.UnpicklingError(f"an array of {code!r}")
+        raise UnpicklingError(f"an array of {code!r}")
     return np.dtype("u1", copy=True)  # a new one, for the pickle writes into it
 
 
@@ -93,10 +94,10 @@ _KNOWN: dict[tuple[str, str], Any] = {
 }
 
 
-class _ArrayUnpickler(pickle.Unpickler):
+class ArrayUnpickler(pickle.Unpickler):
     """Reads arrays of bytes, numbers, text, lists and dictionaries."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _KNOWN:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which has no place in a data set")
+            raise UnpicklingError(f"it asks for {module}.{name}, which has no place in a data set")
         return _KNOWN[module, name]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from eval_settings.dataset_base import Dataset
+from eval_settings.dataset_base import CorruptedCopies, Dataset
 from testbed import paths
 from testbed.data.published_files import read_bytes
 from testbed.errors import DataError, DefinitionError, UnknownNameError, suggestion
@@ -20,7 +21,13 @@ COMMON_CORRUPTIONS: Mapping[str, tuple[int, ...]] = dict.fromkeys((*COMMON, *EXT
 
 
 def corrupted_samples(
-    dataset: Dataset, clean: Samples, corruption: str, severity: int | None, *, data_root: Path | None = None
+    dataset: Dataset,
+    clean: Samples,
+    corruption: str,
+    severity: int | None,
+    *,
+    suffix: str = "c",
+    data_root: Path | None = None,
 ) -> Samples:
     """The published copies of `clean` under a corruption: as many samples, in the same order, under the same ids.
 
@@ -28,15 +35,13 @@ def corrupted_samples(
         dataset: whose copies they are (`Dataset.corrupted`).
         clean: the samples that they are copies of.
         corruption, severity: which; None for one without severities.
+        suffix: of the set of copies, where there are several.
         data_root: folder that holds data sets; TESTBED_DATA, or `data`, if None.
     Raises:
         UnknownNameError, DefinitionError: there is no such corruption or severity.
         DataError: missing or damaged, of other samples than the clean ones, or not corrupted at all.
     """
-    check_published(dataset, corruption, severity)
-    copies = dataset.corrupted
-    if copies is None:
-        raise DefinitionError(f"Data set '{dataset.name}' has no published corrupted copies.")
+    copies = check_published(dataset, corruption, severity, suffix=suffix)
     samples = copies.load(
         clean=clean, corruption=corruption, severity=severity, data_root=data_root or paths.data_root()
     )
@@ -53,9 +58,9 @@ def corrupted_samples(
     return replace(samples, split=f"{copies.title}/{_spelled(corruption, severity)}")
 
 
-def check_published(dataset: Dataset, corruption: str, severity: int | None) -> None:
-    """Raises an error unless a data set's corruption is published at a severity; it says which are."""
-    copies = dataset.corrupted
+def check_published(dataset: Dataset, corruption: str, severity: int | None, *, suffix: str = "c") -> CorruptedCopies:
+    """The copies; raises an error unless the corruption is published at the severity, which says what is."""
+    copies = dataset.copies.get(suffix)
     if copies is None:
         raise DefinitionError(
             f"Data set '{dataset.name}' has no published corrupted copies. Simulate the corruption: "
@@ -66,9 +71,10 @@ def check_published(dataset: Dataset, corruption: str, severity: int | None) -> 
         hint = suggestion(corruption, copies.severities) or f"It has {', '.join(copies.severities)}."
         raise UnknownNameError(f"{copies.title} has no corruption '{corruption}'. {hint}")
     if severity in severities or (severity is None and not severities):
-        return
+        return copies
     wanted = "without a severity" if severity is None else f"at severity {severity}"
-    names = [f"{dataset.name}-c.{_spelled(corruption, published)}_on-disk" for published in severities or (None,)]
+    stem = f"{dataset.name}-{suffix}"
+    names = [f"{stem}.{_spelled(corruption, published)}_on-disk" for published in severities or (None,)]
     raise DefinitionError(f"{copies.title} has no '{corruption}' {wanted}. It has {', '.join(names)}.")
 
 
@@ -83,4 +89,8 @@ def _are_equal(samples: Samples, clean: Samples) -> bool:
         return np.array_equal(copies, originals)
     if isinstance(copies, np.ndarray) or isinstance(originals, np.ndarray):
         return False
-    return all(read_bytes(copy) == read_bytes(original) for copy, original in zip(copies, originals, strict=True))
+    return all(_content(copy) == _content(original) for copy, original in zip(copies, originals, strict=True))
+
+
+def _content(item: Any) -> bytes:
+    return read_bytes(item) if isinstance(item, Path) else bytes(item.tobytes())

@@ -31,7 +31,7 @@ def load_severity_block(
     Raises: DataError: not there, damaged, of another shape, or with labels that are not those of the test set.
     """
     images_file, labels_file = files.find(corruption, data_root)
-    images, labels = _read(images_file), _read(labels_file)
+    images, labels = read_array(images_file), read_array(labels_file)
     n = len(clean)
     for path, array in ((images_file, images), (labels_file, labels)):
         if len(array) != NUM_BLOCKS * n:
@@ -51,7 +51,7 @@ def load_pair(
     Arguments and errors as for `load_severity_block`; what is in the files does not depend on `severity`.
     """
     images_file, labels_file = files.find(corruption, data_root)
-    return _samples(_read(images_file), _read(labels_file), clean, images_file, labels_file)
+    return _samples(read_array(images_file), read_array(labels_file), clean, images_file, labels_file)
 
 
 def _samples(
@@ -74,7 +74,7 @@ def _samples(
     return array_samples(images, clean.targets, dataset=clean.dataset, split=clean.split, class_names=clean.class_names)
 
 
-def _read(path: Path) -> NDArray[Any]:
+def read_array(path: Path) -> NDArray[Any]:
     """The array of a .npy file, mapped: a block of it is all that is ever read."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -6,8 +6,8 @@ Source: Hendrycks & Dietterich, Benchmarking Neural Network Robustness to Common
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from testbed.data.imagefolder import image_files, visible_folders
@@ -26,25 +26,29 @@ class CorruptedFolders:
         places: folders relative to the data root, any of which may hold NAME/SEVERITY/WNID/image.
         groups: folders within a place that the archives unpack to; also a place without them counts.
         source: where people get it, and which archives.
+        other_names: by corruption, what the folders of severities 1, 2, ... may be called instead.
     """
 
     title: str
     places: tuple[str, ...]
     groups: tuple[str, ...]
     source: str
+    other_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def find(self, corruption: str, severity: int, data_root: Path) -> Path:
         """The folder of class folders. Raises: DataError: not there; the message says what belongs where."""
         root = data_root.absolute()
+        names = [str(severity), *self.other_names.get(corruption, ())[severity - 1 : severity]]
         for place in self.places:
             for group in ("", *self.groups):
-                folder = root / place / group / corruption / str(severity)
-                if folder.is_dir():
-                    return folder
+                for name in names:
+                    if (folder := root / place / group / corruption / name).is_dir():
+                        return folder
+        groups = f", or in {', '.join(self.groups)} there" if self.groups else ""
         raise DataError(
             f"{self.title} ({corruption}/{severity}) is not under {root} (--data-root), where it may be "
-            f"{corruption}/{severity} in {', '.join(self.places)}, or in {', '.join(self.groups)} there: a folder of "
-            f"images per wnid. Get it from {self.source}, and unpack it to {root / self.places[0]}."
+            f"{corruption}/{' or '.join(names)} in {', '.join(self.places)}{groups}: a folder of images per wnid. Get "
+            f"it from {self.source}, and unpack it to {root / self.places[0]}."
         )
 
 

@@ -9,9 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from eval_settings.dataset_base import Dataset
 from testbed import paths
-from testbed.data.class_order import ClassMap, ClassOrder, class_map
+from testbed.data.arrays import array_samples
+from testbed.data.class_order import ClassMap, ClassOrder, class_map, label_space_names
 from testbed.data.decoding import ColorMode
 from testbed.data.imagefolder import folder_layout, folder_samples
 from testbed.data.npz import npz_class_map, npz_holds_rows, npz_samples, npz_splits
@@ -113,10 +116,7 @@ def check_size(
 def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
     if dataset.loader is not None:
         extras = {"data_root": root} if "data_root" in argument_names(dataset.loader) else {}
-        samples: object = dataset.loader(split, **extras)
-        if not isinstance(samples, Samples):
-            raise DefinitionError(f"The loader of data set '{dataset.name}' returned {samples!r} instead of Samples.")
-        return samples
+        return _loaded(dataset, split, dataset.loader(split, **extras))
     path = _path(dataset, root)
     if path.is_dir():
         return folder_samples(
@@ -128,6 +128,26 @@ def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
             color_mode=dataset.color_mode,
         )
     return npz_samples(path, split, dataset=dataset.name, order=dataset.class_order, label_space=dataset.label_space)
+
+
+def _loaded(dataset: Dataset, split: str, found: object) -> Samples:
+    """What a loader returned, as samples."""
+    if isinstance(found, Samples):
+        return found
+    if not isinstance(found, tuple) or len(found) not in (2, 3):
+        raise DefinitionError(
+            f"The loader of data set '{dataset.name}' returned {type(found).__name__}. It must return Samples, or "
+            "arrays: (images, classes) or (images, classes, class_names)."
+        )
+    images, classes = map(np.asarray, found[:2])
+    if classes.shape != images.shape[:1] or classes.dtype.kind not in "iu" or classes.min(initial=0) < 0:
+        raise DataError(
+            f"The loader of data set '{dataset.name}' ({split}) returned images of shape {images.shape} and classes of "
+            f"type {classes.dtype} and shape {classes.shape}. Each image must have one whole number from 0 on."
+        )
+    names = found[2] if len(found) == 3 else dataset.label_space and label_space_names(dataset.label_space)
+    names = tuple(map(str, names or range(classes.max(initial=0) + 1)))
+    return array_samples(images, classes, dataset=dataset.name, split=split, class_names=names)
 
 
 def _completed(dataset: Dataset, root: Path) -> Dataset:

@@ -67,6 +67,17 @@ def decode(source: Path | BinaryIO, *, color_mode: ColorMode, exif: bool = False
         raise DataError(f"Cannot decode {_name(source)}: {_reason(error, source)}.") from error
 
 
+def is_image(path: Path) -> bool:
+    """Whether a file begins like an image that `decode` takes; its pixels, which may be damaged, are not read."""
+    try:
+        with Image.open(path, formats=_available_formats()):
+            return True
+    except MemoryError:
+        raise
+    except Exception:  # damaged files make Pillow raise nearly anything
+        return False
+
+
 class _Refused(Exception):
     """An image that Pillow would decode, but to something nobody asked for."""
 

@@ -45,12 +45,23 @@ def setting_pipeline(setting: EvalSetting, model: Model, dataset: Dataset, sampl
     )
 
 
+def samples_of(setting: EvalSetting, data_root: Path | None) -> tuple[Dataset, Samples]:
+    """The data set of a setting, and all samples of the split that it takes, whatever part of them it uses.
+
+    Raises: DataError: they are not there, or damaged.
+    """
+    dataset = resolve_dataset(setting.dataset, registry.datasets, data_root)
+    samples = load_samples(dataset, setting.dataset.split or dataset.eval_split, data_root=data_root)
+    if setting.dataset.corrupted is not None:
+        samples = corrupted_samples(
+            dataset, samples, *setting.dataset.corrupted, suffix=setting.dataset.copies, data_root=data_root
+        )
+    return dataset, samples
+
+
 @lru_cache(maxsize=4)
 def recipe_pipeline(recipe: Recipe) -> Pipeline:
     """The same, from names alone; the samples are loaded once. Raises: TestbedError: one of them is not there."""
     setting = registry.eval_setting(recipe.setting)
-    dataset = resolve_dataset(setting.dataset, registry.datasets, recipe.data_root)
-    samples = load_samples(dataset, setting.dataset.split or dataset.eval_split, data_root=recipe.data_root)
-    if setting.dataset.corrupted is not None:
-        samples = corrupted_samples(dataset, samples, *setting.dataset.corrupted, data_root=recipe.data_root)
+    dataset, samples = samples_of(setting, recipe.data_root)
     return setting_pipeline(setting, registry.model(recipe.model, recipe.label_space), dataset, samples)

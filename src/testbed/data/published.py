@@ -34,6 +34,7 @@ _CLEAN = "val"
 # above 1 has. A severity counted from 0 looks to have been read as "no corruption".
 _SUSPECT = re.compile(r".+\.1_in-memory")
 SAME_AS_CLEAN = "equals the clean accuracy exactly"
+_ANCHORED = re.compile(r".+_(pm[1-9]\d*)")  # columns of anchors that are right with all frames around them
 
 Rows = Sequence[Sequence[str]]
 Result = Callable[..., PublishedResult]  # all but what a cell decides is filled in
@@ -92,7 +93,8 @@ def _grid(path: Path, header: Sequence[str], rows: Rows, result: Result) -> Iter
         for setting, value in cells.items():
             is_suspect = value is not None and value == cells.get(_CLEAN) and _SUSPECT.fullmatch(setting)
             flag = SAME_AS_CLEAN if is_suspect else ""
-            yield result(model=row[0], eval_setting=setting, metric="top1", value=value, flag=flag)
+            metric = anchored[1] if (anchored := _ANCHORED.fullmatch(setting)) else "top1"
+            yield result(model=row[0], eval_setting=setting, metric=metric, value=value, flag=flag)
 
 
 def _timm(

@@ -40,13 +40,14 @@ class PublishedFiles:
         dataset: its name, and that of the folder under the data root which it is downloaded to.
         formats: the forms it is published in; the first that is there counts.
         source: where people find it.
-        download: `download(folder, split)` fetches at least that split, into one of the places of a format.
+        download: `download(folder, split)` fetches at least that split, into one of the places of a format; None where
+            people must get it themselves.
     """
 
     dataset: str
     formats: tuple[Format, ...]
     source: str
-    download: Callable[[Path, str], object]
+    download: Callable[[Path, str], object] | None = None
 
     def find(self, split: str, data_root: Path) -> tuple[Path, ...]:
         """The files of a split.
@@ -57,6 +58,8 @@ class PublishedFiles:
         if (found := self._found(split, root)) is not None:
             return found
         missing = self._missing(split, root)
+        if self.download is None:
+            raise DataError(f"{missing} Get it from {self.source}, and put it into the first of these.")
         with downloading(self.source, root / self.dataset, missing=missing):
             self.download(root / self.dataset, split)
         if (found := self._found(split, root)) is None:

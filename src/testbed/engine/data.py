@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from testbed.engine.identity import describe
 from testbed.engine.separations import check_level, facts, find_separation, searched_samples
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256, fingerprint
+from testbed.metrics.frames import whole_sequences
 from testbed.progress import SearchProgress
 from testbed.randomness import permutation, stream_key
 from testbed.records import IntArray, Norm, Samples
@@ -60,7 +61,7 @@ class Data:
     filler: BankFiller = field(init=False)
     _warned: set[str] = field(default_factory=set)
     _samples: dict[tuple[str, Path | None, str], Samples] = field(default_factory=dict)
-    _corrupted: dict[tuple[str, str, tuple[str, int | None]], Samples] = field(default_factory=dict)
+    _corrupted: dict[tuple[str, str, str, tuple[str, int | None]], Samples] = field(default_factory=dict)
     _separations: dict[tuple[str, Path | None, Norm, bool], StoredSeparation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -95,17 +96,19 @@ class Data:
         dataset = self.dataset(setting.dataset)
         samples = self.samples(dataset, setting.dataset.split or dataset.eval_split)
         if setting.dataset.corrupted is not None:
-            samples = self._copies(dataset, samples, setting.dataset.corrupted)
+            samples = self._copies(dataset, samples, setting.dataset.corrupted, setting.dataset.copies)
         if setting.size is not None and setting.idx_subsample_list is None:
             where = f"{dataset.path or dataset.name} ({samples.split})"
             check_size(setting=setting.name, declared=setting.size, found=len(samples), where=where)
         return samples
 
-    def _copies(self, dataset: Dataset, clean: Samples, corrupted: tuple[str, int | None]) -> Samples:
+    def _copies(self, dataset: Dataset, clean: Samples, corrupted: tuple[str, int | None], suffix: str) -> Samples:
         """Published copies of clean samples, loaded once."""
-        key = (dataset.name, clean.split, corrupted)
+        key = (dataset.name, clean.split, suffix, corrupted)
         if key not in self._corrupted:
-            self._corrupted[key] = corrupted_samples(dataset, clean, *corrupted, data_root=self.data_root)
+            self._corrupted[key] = corrupted_samples(
+                dataset, clean, *corrupted, suffix=suffix, data_root=self.data_root
+            )
         return self._corrupted[key]
 
     def bank(self, setting: EvalSetting, model: Model) -> Bank:
@@ -126,7 +129,8 @@ class Data:
 
     def _check_kept(self, dataset: Dataset, setting: EvalSetting, model: Model, bank: Bank) -> None:
         """Says where images that were cropped already are resized and cropped once more."""
-        size = dataset.corrupted.cropped_size if dataset.corrupted and setting.dataset.corrupted else None
+        copies = dataset.copies.get(setting.dataset.copies) if setting.dataset.corrupted else None
+        size = copies.cropped_size if copies else None
         if size is not None and bank.shape[2:] != (size, size):
             self.warn_once(
                 f"'{setting.name}' has images that were resized and cropped to {size} px before, and model "
@@ -191,10 +195,14 @@ class Data:
         return self.filler.load(pipeline)
 
 
-def limited(num_samples: int, limit: int, *, dataset: str) -> IntArray:
-    """Positions of the first `limit` samples of an order that is fixed for the data set, in ascending order."""
-    order = permutation(stream_key(0, purpose="split", dataset=dataset, stream="limit"), num_samples)
-    return np.sort(order[:limit])
+def limited(sample_ids: Sequence[str], limit: int, *, dataset: str) -> IntArray:
+    """Positions of the first `limit` samples of an order that is fixed for the data set, in ascending order.
+
+    Frames are taken by whole sequences, of which there is at least one.
+    """
+    order = permutation(stream_key(0, purpose="split", dataset=dataset, stream="limit"), len(sample_ids))
+    of_sequences = whole_sequences(order, sample_ids, limit)
+    return np.sort(order[:limit]) if of_sequences is None else of_sequences
 
 
 def _identity(transform: object, owner: Model | EvalSetting | None) -> object:

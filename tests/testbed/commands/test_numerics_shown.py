@@ -28,7 +28,7 @@ SEEDS = {"fit_seed": 0, "noise_seed": 0}
 
 @pytest.fixture
 def options(lab: Any) -> dict[str, Any]:
-    return {"db_url": lab.url, "logdir": None, "as_json": False}
+    return {"db_url": lab.url, "logdir": None, "as_json": False, "plugins": ()}
 
 
 def test_unfinished_evaluations_of_several_arithmetics_are_told_apart(lab: Any, options: Any, capsys: Any) -> None:

@@ -150,7 +150,7 @@ def test_a_loader_is_given_the_data_root_if_it_asks_for_it(data, monkeypatch):
 
 
 def test_a_loader_that_returns_something_else_is_an_error():
-    with pytest.raises(DefinitionError, match="loader of data set 'made' returned 3"):
+    with pytest.raises(DefinitionError, match="loader of data set 'made' returned int"):
         load_samples(Dataset(name="made", loader=lambda split: 3), "test")
 
 
@@ -163,3 +163,23 @@ def test_a_wrong_declared_size_says_both_numbers_and_the_remedy():
         "EvalSetting 'val' expects 50000 images but found 49997 under data/val. Check the extraction, "
         "or set size=49997 in eval_settings/val.py."
     )
+
+
+def test_a_loader_may_return_arrays():
+    images = np.arange(4 * 6, dtype=np.uint8).reshape(4, 2, 3)
+    made = Dataset(name="made", loader=lambda split: (images, [0, 2, 1, 0]), splits=("train", "test"))
+    samples = load_samples(made, "train")
+    assert (samples.dataset, samples.split, samples.class_names) == ("made", "train", ("0", "1", "2"))
+    assert samples.sample_ids == ("train/0", "train/1", "train/2", "train/3")
+    np.testing.assert_array_equal(samples.items, images)
+    named = Dataset(name="made", loader=lambda split: (images, np.zeros(4, int), ["cat", "dog"]))
+    assert load_samples(named, "test").class_names == ("cat", "dog")
+    known = Dataset(name="made", loader=lambda split: (images, np.zeros(4, int)), label_space="cifar10")
+    assert load_samples(known, "test").class_names[9] == "truck"
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0.0, 1, 2, 0], [[0], [1], [2], [0]], [-1, 0, 1, 2]])
+def test_a_loader_whose_classes_are_no_indices_is_an_error(classes):
+    made = Dataset(name="made", loader=lambda split: (np.zeros((4, 2, 3), np.uint8), classes))
+    with pytest.raises(DataError, match="Each image must have one whole number"):
+        load_samples(made, "test")

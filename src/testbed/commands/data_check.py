@@ -1,0 +1,53 @@
+"""The action of `db.py` that looks whether data lie on disk as they should; nothing is downloaded or decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from testbed.cli import say
+from testbed.commands.action import Options, definitions, print_json
+from testbed.data.data_check import DataCheck, check_dataset, check_setting
+from testbed.offline import forbid_downloads
+
+
+def check_data(options: Options) -> int:
+    """Prints what was found of each, a line for what is right and one for each fault; 1 where anything is wrong."""
+    forbid_downloads()
+    found = list(_checks(options))
+    if options["as_json"]:
+        print_json([_record(check) for check in found])
+    else:
+        for check in found:
+            print("\n".join(_lines(check)))
+    num_wrong = sum(check.is_wrong for check in found)
+    say(f"Checked {len(found)}: {f'{num_wrong} wrong' if num_wrong else 'all as they should be'}.")
+    return 1 if num_wrong else 0
+
+
+def _checks(options: Options) -> Iterator[DataCheck]:
+    """Of the data sets that are named, and of the settings; a name that both have is the data set's."""
+    registry = definitions(options)
+    root = options["data_root"]
+    datasets = [name for name in options["check_data"] if name in registry.datasets]
+    for name in datasets:
+        yield from check_dataset(registry.dataset(name), data_root=root)
+    for name in registry.expand("eval-setting", [name for name in options["check_data"] if name not in datasets]):
+        yield check_setting(registry.eval_setting(name), data_root=root)
+
+
+def _record(check: DataCheck) -> dict[str, Any]:
+    return {**asdict(check), "place": None if check.place is None else str(check.place), "faults": list(check.faults)}
+
+
+def _lines(check: DataCheck) -> Iterator[str]:
+    if check.faults:
+        verdict = "wrong" if check.is_needed else "not usable, but no setting evaluates it"
+        yield from (f"{check.what}: {verdict}: {fault}" for fault in check.faults)
+        return
+    where = "" if check.place is None else f" in {check.place}"
+    yield (
+        f"{check.what}: right: {check.num_samples:,} samples of {check.num_classes:,} classes{where}, content "
+        f"{check.content}"
+    )

@@ -1,0 +1,93 @@
+"""Image files with the classes that count as right for each, as published metadata list them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from testbed.data.manifest import manifest
+from testbed.data.published_files import read_bytes
+from testbed.errors import DataError
+from testbed.fingerprint import fingerprint
+from testbed.records import Samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledFile:
+    """A sample of a data set of files.
+
+    Args:
+        sample_id: its name; several samples may be of one file.
+        path: of the file, relative to the folder of the data set.
+        labels: the classes that count as right, the target first.
+    """
+
+    sample_id: str
+    path: str
+    labels: tuple[int, ...]
+
+
+def labelled_samples(
+    root: Path, rows: Sequence[LabelledFile], *, dataset: str, split: str, class_names: tuple[str, ...]
+) -> Samples:
+    """The files as samples, in the order of the rows.
+
+    Raises: DataError: a file cannot be read, or a label is no class.
+    """
+    files = manifest(root, sorted({row.path for row in rows}))
+    labels = tuple(row.labels for row in rows)
+    return Samples(
+        dataset=dataset,
+        split=split,
+        items=[root / row.path for row in rows],
+        targets=np.array([of_one[0] for of_one in labels], np.int32),
+        sample_ids=tuple(row.sample_id for row in rows),
+        class_names=class_names,
+        fingerprint=fingerprint(
+            {
+                "files": files,
+                "samples": [(row.sample_id, row.path, row.labels) for row in rows],
+                "class_names": class_names,
+                "color_mode": "RGB",
+            }
+        ),
+        label_sets=labels if any(len(of_one) > 1 for of_one in labels) else None,
+    )
+
+
+def found_folder(places: Sequence[str], files: Sequence[str], data_root: Path, *, dataset: str, get: str) -> Path:
+    """The first of several places that has all of some files.
+
+    Args:
+        places: relative to the data root.
+        files: relative to a place.
+        dataset, get: its name, and how people get it, for messages.
+    Raises: DataError: none has; the message says what belongs where.
+    """
+    root = data_root.absolute()
+    for place in places:
+        if all((root / place / file).exists() for file in files):
+            return root / place
+    begun = next((root / place for place in places if (root / place / files[0]).exists()), None)
+    lacking = [] if begun is None else [file for file in files if not (begun / file).exists()]
+    lacks = f"; {begun} lacks {', '.join(lacking)}" if lacking else ""
+    raise DataError(
+        f"Data set '{dataset}' is not under {root} (--data-root), where it may be {' and '.join(files)} in "
+        f"{', '.join(places)}{lacks}. {get} Put it to {root / places[0]}."
+    )
+
+
+def read_json(path: Path, kind: type) -> Any:
+    """What a JSON file holds. Raises: DataError: it cannot be read, or holds something of another type."""
+    try:
+        content = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON ({error}). Get the file again.") from error
+    if not isinstance(content, kind):
+        raise DataError(f"{path} holds a {type(content).__name__} where a {kind.__name__} belongs. Get the file again.")
+    return content

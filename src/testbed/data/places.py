@@ -1,0 +1,61 @@
+"""Where a published data set lies under the data root, and the one line that says what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from eval_settings.source_base import DataSource
+from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
+from testbed.errors import DataError
+from testbed.records import Samples
+
+_WNID = re.compile(r"n\d{8}")
+
+
+def find_place(source: DataSource, data_root: Path, *, dataset: str, holds: Callable[[Path], bool]) -> Path:
+    """The first of a source's places that holds the data set, absolute.
+
+    Args:
+        source: of the data set.
+        data_root: folder that holds data sets.
+        dataset: its name, for the message.
+        holds: whether a folder, which exists, is the one.
+    Raises: DataError: none is; the message says what to get and where to put it.
+    """
+    root = data_root.absolute()
+    places = [root / place for place in source.places]
+    if (found := next((folder for folder in places if folder.is_dir() and holds(folder)), None)) is not None:
+        return found
+    raise DataError(
+        f"Data set '{dataset}' is not under {root} (--data-root), where it may be in {', '.join(source.places)}: "
+        f"{source.layout}. {source.get} Put it in {places[0]}. See {source.homepage}."
+    )
+
+
+def load_imagenet_folders(split: str, data_root: Path, *, dataset: str, source: DataSource) -> Samples:
+    """Images of ImageNet classes in a folder per class, named by its wnid or by its number among the 1,000.
+
+    Args:
+        split, data_root: see `Dataset.loader`.
+        dataset: its name.
+        source: where it may lie.
+    Raises: DataError: it is not there, or a folder is named after no class.
+    """
+    folder = find_place(source, data_root, dataset=dataset, holds=has_imagenet_folders)
+    names = tuple(child.name for child in visible_folders(folder))
+    return folder_samples(
+        FolderLayout(root=folder, splits={split: folder}, class_folders=names),
+        split,
+        dataset=dataset,
+        order="numeric" if all(map(str.isdecimal, names)) else None,
+        label_space="imagenet-1k",
+        color_mode="RGB",
+    )
+
+
+def has_imagenet_folders(folder: Path) -> bool:
+    """Whether a folder has one named by a wnid, or nothing but numbered ones."""
+    names = [child.name for child in visible_folders(folder)]
+    return any(_WNID.fullmatch(name) for name in names) or (bool(names) and all(map(str.isdecimal, names)))
