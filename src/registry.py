@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import registry_base
 from registry_base import EvalSettingFamily, Failure, ModelFamily, ModelVariants, Table
-from testbed.errors import UnknownNameError, suggestion
+from testbed.errors import UnknownNameError
 from testbed.signatures import check_arguments, check_name
 
 if TYPE_CHECKING:
-    from eval_settings.dataset_base import Dataset
+    from eval_settings.dataset_base import Dataset, Loader
     from eval_settings.eval_setting_base import EvalSetting
     from models.model_base import Model
     from testbed.perturbations.corruptions.corruption import Corruption
@@ -28,8 +28,8 @@ class Registry:
     """Everything that can be named on the command line. Definitions are values; nothing is opened or loaded here."""
 
     def __init__(self) -> None:
-        self._models: Table[Model] = Table("Model")
-        self._settings: Table[EvalSetting] = Table("EvalSetting")
+        self._models: Table[Model] = Table("Model", is_overridable=True)
+        self._settings: Table[EvalSetting] = Table("EvalSetting", is_overridable=True)
         self._datasets: Table[Dataset] = Table("Dataset")
         self._corruptions: Table[Corruption] = Table("Corruption")
         self._metrics: Table[Callable[..., Any]] = Table("Metric")
@@ -44,7 +44,7 @@ class Registry:
     # Registering
 
     def add_model(self, model: Model) -> None:
-        """Registers a model; the same name may exist once per label space.
+        """Registers a model; the same name may exist once per label space. A plugin's goes before a built-in one.
 
         Raises: DefinitionError: another model of that name and label space exists; both files are named.
         """
@@ -52,11 +52,21 @@ class Registry:
         self._models.add((model.name, model.label_space), model, label=label, source=self._source)
 
     def add_eval_setting(self, setting: EvalSetting) -> None:
-        """Registers an evaluation setting. Raises: DefinitionError: another setting of that name exists."""
+        """Registers a setting; a plugin's goes before a built-in one. Raises: DefinitionError: another has its name."""
         self._settings.add(setting.name, setting, label=f"'{setting.name}'", source=self._source)
 
-    def add_dataset(self, dataset: Dataset) -> None:
-        """Registers a data set and with it all settings that are derived from one."""
+    def add_dataset(self, dataset: Dataset | str, data: str | Path | Loader | None = None, **facts: Any) -> None:
+        """Registers a data set and with it all settings that are derived from one.
+
+        Args:
+            dataset: a Dataset; or the name of a new one, which `data` and `facts` complete.
+            data: a folder with one sub-folder of images per class, or an .npz file, relative to the data root; or a
+                function `loader(split[, data_root])`, see `Dataset`.
+            facts: fields of `Dataset`, such as label_space and canonical_size.
+        """
+        from eval_settings.dataset_base import completed_dataset
+
+        dataset = completed_dataset(dataset, data, facts)
         self._datasets.add(dataset.name, dataset, label=f"'{dataset.name}'", source=self._source)
 
     def add_corruption(self, corruption: Corruption) -> None:
@@ -89,7 +99,7 @@ class Registry:
             self._family_models[name] = self.model(name).with_weights(file)
             return
         if not (spaces := self.label_spaces(name)):
-            raise UnknownNameError(self._unknown("model", name, self.model_names()))
+            raise UnknownNameError(registry_base.unknown("model", name, self.model_names(), self.failures))
         for space in spaces:
             self._models.values[name, space] = self._models.values[name, space].with_weights(file)
 
@@ -125,6 +135,8 @@ class Registry:
         """
         if (family := self._family(name)) is not None:
             if name not in self._family_models:
+                if (variant := self._model_variant(name, label_space, is_of_family=True)) is not None:
+                    return variant
                 self._family_models[name] = family.build(name.partition(":")[2])
             return self._family_models[name]
         spaces = self.label_spaces(name)
@@ -138,10 +150,12 @@ class Registry:
                 f"Model '{name}' exists for the label spaces {', '.join(spaces)}, not for {label_space or 'this one'}. "
                 f"Register one with label_space={label_space!r}, or choose a setting with one of those."
             )
-        raise UnknownNameError(self._unknown("model", name, self.model_names()))
+        raise UnknownNameError(registry_base.unknown("model", name, self.model_names(), self.failures))
 
-    def _model_variant(self, name: str, label_space: str | None) -> Model | None:
+    def _model_variant(self, name: str, label_space: str | None, *, is_of_family: bool = False) -> Model | None:
         for variants in self._model_variants:
+            if is_of_family and not variants.suits_families:
+                continue
             if (base := variants.base_name(name)) is not None and base != name:
                 return variants.build(self.model(base, label_space), name)
         return None
@@ -162,12 +176,20 @@ class Registry:
         Raises: UnknownNameError: no such setting; nearest names and files that failed are told.
         """
         if (setting := self._settings.get(name)) is not None:
-            return setting
+            return self._with_known_data(setting)
         if (derived := self._derived_setting(name)) is not None:
             return derived
         if limited := _LIMITED.fullmatch(name):
             return self.eval_setting(limited["name"]).limited(int(limited["limit"]))
-        raise UnknownNameError(self._unknown("eval-setting", name, self.eval_setting_names()))
+        raise UnknownNameError(registry_base.unknown("eval-setting", name, self.eval_setting_names(), self.failures))
+
+    def _with_known_data(self, setting: EvalSetting) -> EvalSetting:
+        """`setting`; one whose data set is called as a setting is, as in the ImageNet Testbed, has that one's data."""
+        name = setting.dataset.name
+        if name is None or name in self._datasets.values:
+            return setting
+        called_so = (self._settings.overridden.get(name), self._settings.get(name), self._derived_setting(name))
+        return registry_base.with_data_of(setting, called_so, self._datasets.values)
 
     def _derived_setting(self, name: str) -> EvalSetting | None:
         if name in self._derived:
@@ -182,9 +204,7 @@ class Registry:
 
     def dataset(self, name: str) -> Dataset:
         """The data set `name`. Raises: UnknownNameError."""
-        if (dataset := self._datasets.get(name)) is not None:
-            return dataset
-        raise UnknownNameError(self._unknown("dataset", name, self.datasets))
+        return self._datasets.found(name, self.failures)
 
     @property
     def datasets(self) -> dict[str, Dataset]:
@@ -193,9 +213,7 @@ class Registry:
 
     def corruption(self, name: str) -> Corruption:
         """The corruption `name`. Raises: UnknownNameError."""
-        if (corruption := self._corruptions.get(name)) is not None:
-            return corruption
-        raise UnknownNameError(self._unknown("corruption", name, self.corruptions))
+        return self._corruptions.found(name, self.failures)
 
     @property
     def corruptions(self) -> dict[str, Corruption]:
@@ -217,6 +235,10 @@ class Registry:
         """The file that registered the corruption `name`; None for one that no file did."""
         return self._corruptions.sources.get(name)
 
+    def is_derived(self, name: str) -> bool:
+        """Whether the setting `name` is made by a family, and not registered by itself."""
+        return name not in self._settings.values
+
     def setting_source(self, name: str) -> Path | None:
         """The file that registered the setting `name`, or the family that it is derived by; None for neither."""
         if limited := _LIMITED.fullmatch(name):
@@ -228,6 +250,11 @@ class Registry:
     def model_names(self) -> list[str]:
         """Names of the registered models, sorted; those of families are not among them."""
         return sorted({name for name, _ in self._models.values})
+
+    @property
+    def model_families(self) -> dict[str, ModelFamily]:
+        """Families of models by prefix."""
+        return dict(self._model_families)
 
     def family_model_names(self) -> list[str]:
         """Names of the models that families list, sorted. Imports the libraries that they come from."""
@@ -250,14 +277,7 @@ class Registry:
         'eval-setting'. A pattern with `*`, `?` or `[` must match something; it matches the models of a family only
         where it begins with that family's prefix, as in `timm:resnet*`."""
         names = self.model_names() if kind == "model" else self.eval_setting_names()
-        found: dict[str, None] = {}
-        for pattern in patterns:
-            is_glob = any(mark in pattern for mark in "*?[")
-            matches = fnmatch.filter(self._family_names(kind, pattern) or names, pattern) if is_glob else [pattern]
-            if not matches:
-                raise UnknownNameError(f"No {kind} matches '{pattern}'. {self._listing_hint(kind)}")
-            found.update(dict.fromkeys(matches))
-        return list(found)
+        return registry_base.expanded(kind, patterns, lambda pattern: self._family_names(kind, pattern) or names)
 
     def _family_names(self, kind: str, pattern: str) -> list[str]:
         """All names of the family that a pattern begins with; none where it begins with none."""
@@ -267,23 +287,13 @@ class Registry:
         return sorted(f"{prefix}:{rest}" for rest in family.names())
 
     def notices(self) -> list[str]:
-        """What a user should know: registered settings that stand in front of derived ones of the same name."""
+        """What a user should know: definitions that stand in front of generated or built-in ones of the same name."""
+        generated = [name for name in self._settings.values if self._derived_setting(name) is not None]
         return [
-            f"EvalSetting '{name}' of {self._settings.sources[name] or 'memory'} overrides the generated one."
-            for name in self._settings.values
-            if self._derived_setting(name) is not None
+            *self._settings.notices(generated, "generated"),
+            *self._settings.notices(self._settings.overridden, "built-in"),
+            *self._models.notices(self._models.overridden, "built-in"),
         ]
-
-    def _unknown(self, kind: str, name: str, known: Iterable[str]) -> str:
-        parts = [f"Unknown {kind} '{name}'.", suggestion(name, known)]
-        if self.failures:
-            failed = ", ".join(map(str, self.failures))
-            parts.append(f"{len(self.failures)} file(s) failed to import: {failed}.")
-        return " ".join(part for part in (*parts, self._listing_hint(kind)) if part)
-
-    @staticmethod
-    def _listing_hint(kind: str) -> str:
-        return "" if kind in ("dataset", "corruption") else f"All names: python db.py --list-{kind}s-registry"
 
 
 registry = Registry()

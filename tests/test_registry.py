@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import registry_base
 from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
@@ -196,7 +197,11 @@ def test_a_wrong_model_is_refused_when_it_is_defined(changes: dict[str, Any], me
         ({"dataset": "toy"}, "must be a StandardDataset"),
         ({"perturbation_fn_cpu": lambda img: img}, "lacks image"),
         ({"perturbation_fn_gpu": lambda images, net: images}, "unknown net"),
-        ({"metrics_fn": lambda logits: {}}, "lacks targets"),
+        ({"metrics_fn": lambda logits, rows: {}}, "unknown rows. Its arguments may be logits, targets"),
+        ({"class_sublist": []}, "class_sublist is empty"),
+        ({"class_sublist": [0, (1, 1)]}, r"class_sublist has the entry \(1, 1\)"),
+        ({"class_sublist": [0, -1]}, "class_sublist has the entry -1"),
+        ({"class_sublist": [0, ()]}, r"class_sublist has the entry \(\)"),
         ({"num_draws": 0}, "num_draws is 0"),
     ],
 )
@@ -207,3 +212,70 @@ def test_a_wrong_setting_is_refused_when_it_is_defined(changes: dict[str, Any], 
 
 def test_arguments_with_defaults_are_allowed_in_users_functions() -> None:
     assert a_model(classify=lambda images, model, scale=2: images).classify is not None
+
+
+def test_a_data_set_is_registered_by_its_name_its_data_and_what_is_said_of_it(registry: Registry) -> None:
+    registry.add_dataset("birds", "photos/birds", label_space="imagenet-1k", canonical_size=64)
+    registry.add_dataset("made", lambda split: None, splits=("train", "test"), fit_split="train")
+    birds = Dataset(name="birds", path=Path("photos/birds"), label_space="imagenet-1k", canonical_size=64)
+    assert registry.dataset("birds") == birds
+    assert registry.dataset("made").fit_split == "train"
+    assert {"birds-doubled", "made-doubled"} < set(registry.eval_setting_names())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "facts", "message"),
+    [
+        (("birds", "photos"), {"canonical_sise": 64}, "no canonical_sise. Did you mean canonical_size"),
+        (("birds",), {}, "either loader=... or path=..."),
+        (("birds", lambda images: 0), {}, "lacks split"),
+        ((Dataset(name="birds", path=Path("b")), "photos"), {}, "a Dataset alone"),
+    ],
+)
+def test_a_wrong_data_set_is_refused(arguments: Any, facts: Any, message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        Registry().add_dataset(*arguments, **facts)
+
+
+BUILT_IN = Path(registry_base.__file__).parent / "models" / "built_in.py"
+
+
+def test_a_plugin_goes_before_a_built_in_definition_with_a_notice_and_not_before_another_plugin() -> None:
+    registry, built_in, own = Registry(), a_model(), a_model(eval_batch_size=2)
+    with registry.importing(BUILT_IN):
+        registry.add_model(built_in)
+    with registry.importing(Path("/plugins/mine.py")):
+        registry.add_model(own)
+    assert registry.model("net") is own
+    assert registry.notices() == ["Model 'net' of /plugins/mine.py overrides the built-in one."]
+    assert registry.model_source(own) == Path("/plugins/mine.py")
+    with pytest.raises(DefinitionError, match=r"mine\.py.*other\.py"), registry.importing(Path("/plugins/other.py")):
+        registry.add_model(a_model())
+
+
+def test_a_plugin_that_fails_leaves_the_built_in_definition_where_it_was() -> None:
+    registry, built_in = Registry(), a_model()
+    with registry.importing(BUILT_IN):
+        registry.add_model(built_in)
+
+    def fail_half_way() -> None:
+        with registry.importing(Path("/plugins/mine.py")):
+            registry.add_model(a_model())
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert registry.model("net") is built_in
+    assert registry.model_source(built_in) == BUILT_IN
+    assert registry.notices() == []
+
+
+def test_data_may_be_named_as_the_setting_that_has_them(registry: Registry) -> None:
+    """As in the ImageNet Testbed, where data sets are called as the settings are: `StandardDataset(name='val')`."""
+    registry.add_eval_setting(a_setting("val"))
+    registry.add_eval_setting(a_setting("on-val", dataset=StandardDataset(name="val")))
+    registry.add_eval_setting(a_setting("toy-doubled", dataset=StandardDataset(name="toy-doubled")))
+    registry.add_eval_setting(a_setting("a-folder", dataset=StandardDataset(name="photos", split="train")))
+    assert registry.eval_setting("on-val").dataset == StandardDataset(name="toy")
+    assert registry.eval_setting("toy-doubled").dataset == StandardDataset(name="toy")
+    assert registry.eval_setting("a-folder").dataset == StandardDataset(name="photos", split="train")

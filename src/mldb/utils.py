@@ -26,7 +26,12 @@ def checkpoint_path(name: str) -> Path:
 
 def load_model_checkpoint_bytes(name: str) -> io.BytesIO:
     """The bytes of the weights called `name`, as an open buffer."""
-    return io.BytesIO(checkpoint_path(name).read_bytes())
+    return io.BytesIO(load_model_checkpoint_raw(name))
+
+
+def load_model_checkpoint_raw(name: str) -> bytes:
+    """The bytes of the weights called `name`."""
+    return checkpoint_path(name).read_bytes()
 
 
 def load_model_state_dict(model: Any, name: str) -> None:

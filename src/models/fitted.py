@@ -1,5 +1,5 @@
-"""Classifiers of scikit-learn that are fitted in every run, on any data set with a split to fit them on; and, by name,
-the same fitted on noisy copies: `random-forest-noise-linf-0.01`, `1-nn-mscr-linf`, each also `-shared`.
+"""Classifiers that are fitted in every run, on any data set with a split to fit them on; and, by name, the same
+fitted on noisy copies: `random-forest-noise-linf-0.01`, `1-nn-mscr-linf`, each also `-shared`.
 
 Source: Siedel et al. 2022, section 4 (random forest of 100 trees, 1-NN; ten noisy copies of every training point).
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from models._estimators import classify, nearest_neighbour, random_forest
+from models._estimators import classify, linear, nearest_neighbour, random_forest
 from models.model_base import FitNoise, Model
 from registry import ANY_LABEL_SPACE, registry
 from testbed.errors import DefinitionError
@@ -24,6 +24,8 @@ _NAME = re.compile(
 
 class NoiseTrained:
     """`M-mscr-NORM` and `M-noise-NORM-EPS`, each also `-shared`: the model M fitted on noisy copies of its samples."""
+
+    suits_families = False
 
     def base_name(self, name: str) -> str | None:
         match = _NAME.fullmatch(name)
@@ -48,6 +50,7 @@ class NoiseTrained:
 MODELS = (
     ("random-forest", random_forest, "random forest, 100 trees, fitted in every run"),
     ("1-nn", nearest_neighbour, "nearest neighbour in L2, fitted in every run"),
+    ("linear-pixels", linear, "ridge regression of the classes on the pixels, fitted in every run"),
 )
 for name, loader, description in MODELS:
     registry.add_model(
@@ -58,6 +61,7 @@ for name, loader, description in MODELS:
             eval_batch_size=BATCH_SIZE,
             classify=classify,
             label_space=ANY_LABEL_SPACE,
+            is_differentiable=False,
             version="1",
             description=description,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from registry import registry
 from registry_base import Failure
+from testbed.definition_modules import name_files, plugin_module_name
 from testbed.errors import DataError, DefinitionError
-from testbed.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from eval_settings.dataset_base import Dataset
@@ -58,7 +58,9 @@ def load_definitions(sources: Sources | None = None) -> list[Failure]:
     """Imports every file of definitions, one by one; returns the files that failed, which harm nothing else."""
     sources = sources or Sources()
     _register_local_models(sources.local_models)
-    for path, module_name in _definition_files(sources.plugins):
+    files = {module_name: path for path, module_name in _definition_files(sources.plugins)}
+    name_files(files)
+    for module_name, path in files.items():
         if module_name not in sys.modules and all(failure.path != path for failure in registry.failures):
             _import_file(path, module_name)
     for dataset in sources.datasets:
@@ -83,7 +85,7 @@ def _definition_files(plugins: Sequence[Path]) -> Iterator[tuple[Path, str]]:
             yield path, ".".join(path.relative_to(SOURCE_ROOT).with_suffix("").parts)
     for plugin in plugins:
         for path in _python_files(plugin):
-            yield path, f"plugin_{fingerprint(str(path))[:8]}_{path.stem}"
+            yield path, plugin_module_name(plugin, path, BUILT_IN_FOLDERS, SOURCE_ROOT)
 
 
 def _python_files(path: Path) -> list[Path]:
@@ -98,22 +100,10 @@ def _python_files(path: Path) -> list[Path]:
 
 
 def _import_file(path: Path, module_name: str) -> None:
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        registry.failures.append(Failure(path, "not a Python file"))
-        return
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
     try:
-        with registry.importing(path):
-            spec.loader.exec_module(module)
+        importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # a broken file must not take the others down
-        del sys.modules[module_name]
         registry.failures.append(Failure(path, _reason(error, path)))
-        return
-    package, _, child = module_name.rpartition(".")
-    if package:  # as `import package.child` leaves it
-        setattr(importlib.import_module(package), child, module)
 
 
 def _reason(error: BaseException, path: Path) -> str:

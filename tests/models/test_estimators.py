@@ -10,7 +10,8 @@ import torch
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from models._estimators import classify, fit
+from models import _estimators
+from models._estimators import classify, fit, linear
 from testbed.data.arrays import array_samples
 from testbed.errors import DataError
 from testbed.records import Samples
@@ -53,3 +54,24 @@ def test_image_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(DataError, match="'birds' is a folder of image files"):
         fit(KNeighborsClassifier(1), files)
+
+
+def test_linear_pixels_are_the_ridge_regression_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.linear_model import Ridge
+
+    monkeypatch.setattr(_estimators, "BLOCK", 7)  # the sums are over blocks, of which the last is not whole
+    chance = np.random.default_rng(0)
+    pixels, targets = chance.integers(0, 256, (40, 3, 4), dtype=np.uint8), chance.integers(0, 3, 40)
+    model = linear(samples(pixels, targets, num_classes=4))
+    images = torch.from_numpy(chance.random((9, 1, 3, 4), dtype=np.float32))
+    one_hot = (targets[:, None] == np.arange(3)).astype(float)
+    expected = Ridge(alpha=1).fit(pixels.reshape(40, -1) / 255, one_hot).predict(images.flatten(1).numpy())
+    found = classify(images, model).numpy()
+    np.testing.assert_allclose(found[:, :3], expected, atol=2e-6)
+    np.testing.assert_array_equal(found[:, 3], np.minimum(found[:, :3].min(axis=1), 0))  # a class it never saw
+
+
+def test_a_linear_model_of_large_images_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_estimators, "MAX_FEATURES", 11)
+    with pytest.raises(DataError, match="12 values per sample"):
+        linear(samples(np.zeros((2, 3, 4), np.uint8), [0, 1], num_classes=2))

@@ -95,3 +95,38 @@ def test_a_file_of_definitions_is_a_module_like_any_other() -> None:
     import models
 
     assert vars(models)["digits"] is sys.modules["models.digits"]
+
+
+def test_files_of_the_ancestors_folders_may_import_one_another_and_own_what_they_register(tmp_path: Path) -> None:
+    """`models/a.py` imports a helper, a package and `models/z.py`, as files of one source tree do."""
+    texts = {
+        "models/_helper.py": "SIZE = 3\n",
+        "models/nets/__init__.py": "",
+        "models/nets/small.py": "DEPTH = 2\n",
+        "models/z.py": GOOD.replace("from-a-plugin", "of-z") + "MADE = []\n",
+        "models/a.py": GOOD.replace("from-a-plugin", "of-a")
+        + "from models._helper import SIZE\nfrom models.nets.small import DEPTH\nfrom models.z import MADE\n"
+        + "from eval_settings.attack import attack\nimport models.model_base\nMADE.append(SIZE * DEPTH * attack())\n",
+        "eval_settings/attack.py": "def attack():\n    return 7\n",
+        "models/imagenet.py": GOOD.replace("from-a-plugin", "called-as-one-of-ours"),
+        "more/models/z.py": GOOD.replace("from-a-plugin", "called-as-another"),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in ("models", "eval_settings", "more")]
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "src")!r})
+from testbed.definitions import Sources, load_definitions, plugin_paths
+from registry import registry
+assert not load_definitions(Sources(plugins=plugin_paths({paths!r}))), registry.failures
+for name in ('of-a', 'of-z', 'called-as-one-of-ours', 'called-as-another', 'resnet50'):
+    print(registry.model_source(registry.model(name, 'imagenet-1k')))
+assert sys.modules['models.z'].MADE == [42]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    files = ("models/a.py", "models/z.py", "models/imagenet.py", "more/models/z.py")
+    own = [str(tmp_path / file) for file in files]
+    assert done.stdout.split() == [*own, str(ROOT / "src/models/imagenet.py")]
