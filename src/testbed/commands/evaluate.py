@@ -17,6 +17,7 @@ from models._checkpoint import check_file
 from models._local import LocalModelOptions
 from registry import registry
 from testbed.cli import EXIT_SOME_FAILED, say
+from testbed.commands.doctor import examine_all, suspicions
 from testbed.commands.places import database_url, event_file, log_database_url, sqlite_file
 from testbed.data.class_order import parse_class_order
 from testbed.data.datasets import user_dataset
@@ -83,6 +84,8 @@ def evaluate_command(**options: Any) -> int:
         store_logits=_store_logits(options),
     )
     with _open_store(options) as store:
+        if options["doctor"]:
+            return examine_all(request, store, place, as_json=options["as_json"], is_quiet=options["quiet"])
         if options["dry_run"]:
             return _dry_run(request, store, place)
         make_plan(request)  # a name that is not there is told before anybody waits
@@ -129,6 +132,9 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
     record("profile", seconds=profile.columns())
     if options["is_profiled"]:
         say(f"Where the time went:\n{profile.text()}")
+    settings = [ready.setting for ready in planned.preparation.evaluations]
+    for suspicious in suspicions([result.evaluation for result in results], settings):
+        say(f"Warning: {suspicious}")
     return _report_failures(results)
 
 
@@ -185,7 +191,7 @@ def _warn_of_nonfinite(evaluation: Evaluation) -> None:
 
 @contextmanager
 def _open_store(options: Mapping[str, Any]) -> Iterator[Store]:
-    """The shared database or that of the log directory. A dry run leaves both as they are."""
+    """The shared database or that of the log directory. A dry run and the doctor leave both as they are."""
     url = database_url(options["db_url"]) if _is_shared(options) else log_database_url(options["logdir"])
     file = sqlite_file(url)
     if file is not None and (kind := network_disk(file)):
@@ -193,7 +199,7 @@ def _open_store(options: Mapping[str, Any]) -> Iterator[Store]:
             f"Warning: {file} lies on a network disk ({kind}), where SQLite's locks cannot be relied on. Keep it on a "
             "local disk, or use a server: --db-url postgresql+psycopg://..."
         )
-    if not options["dry_run"]:
+    if not (options["dry_run"] or options["doctor"]):
         with Store.open(url) as store:
             yield store
     elif file is None or file.exists():
