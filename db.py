@@ -56,7 +56,7 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--list-eval-settings-db", is_flag=True, help="Settings with stored evaluations.")
 @click.option("--diff-registry", is_flag=True, help="Definitions that differ between the database and the registry.")
 @click.option("--status", is_flag=True, help="What is complete, partial, failed, running, interrupted or stale.")
-@click.option("--show-model", metavar="NAME", help="A stored model: definition, weights, evaluations.")
+@click.option("--show-model", metavar="NAME", help="A model: definition, weights, what it was trained on, evaluations.")
 @click.option("--show-setting", metavar="NAME", help="A setting: definition, data and where to get them, evaluations.")
 @click.option(
     "--check-data", multiple=True, metavar="NAME...",
