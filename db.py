@@ -11,7 +11,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import ManyCommand, no_download_option, run
+from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 
 
 @click.command(cls=ManyCommand, no_args_is_help=True)
@@ -132,9 +132,7 @@ from testbed.cli import ManyCommand, no_download_option, run
 @click.option("--db-url", envvar="TESTBED_DB", metavar="URL", help="The database. [default: results/testbed.sqlite]")
 @click.option("--logdir", type=click.Path(path_type=Path), help="Use the database of this log directory instead.")
 @click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")
-@click.option(
-    "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
-)
+@data_root_option
 @no_download_option
 def main(**options: Any) -> int:
     """Look into and after the database of evaluations.

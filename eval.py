@@ -11,7 +11,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, no_download_option, run
+from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, data_root_option, no_download_option, run
 
 
 @click.command(cls=ManyCommand, context_settings={"show_default": True})
@@ -92,9 +92,7 @@ from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, no_down
 )
 @click.option("--class-order", metavar="ORDER", help="Of --dataset: numeric, lexicographic, or a file of class names.")
 @click.option("--label-space", metavar="NAME", help="Of --dataset, local:PATH: whose classes these are, e.g. cifar10.")
-@click.option(
-    "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
-)
+@data_root_option
 @no_download_option
 @click.option(
     "--weights", multiple=True, metavar="NAME=FILE...", help="Of a model: parameters, a .safetensors or torch file."

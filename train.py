@@ -12,7 +12,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
-from testbed.cli import ManyCommand, no_download_option, run
+from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 from testbed.training.recipe import DEFAULT_RECIPE, RECIPES, Keep, Noise, Optimizer
 
 
@@ -51,9 +51,7 @@ def recipe_option(flags: str, *, help: str, **details: Any) -> Callable[[Any], A
 @click.option("--out", type=click.Path(path_type=Path), help="The weights. [default: in checkpoints]")
 @click.option("--override", is_flag=True, help="Replace existing weights.")
 @click.option("--device", default="cpu", help="cpu, cuda or cuda:N; only a CPU gives the same network every time.")
-@click.option(
-    "--data-root", type=click.Path(path_type=Path), envvar="TESTBED_DATA", help="Where data sets lie. [default: data]"
-)
+@data_root_option
 @no_download_option
 @click.option("--plugin", "plugins", multiple=True, metavar="PATH...", help="Files or folders with more definitions.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")

@@ -35,20 +35,28 @@ def metrics_of(
     """The metrics by name of a model on each of the settings; it is registered while the test lasts."""
     patch.setitem(registry._models.values, (model.name, model.label_space), model)
     patch.setitem(registry._models.sources, (model.name, model.label_space), None)
+    found = evaluate((model.name,), settings, data_root, home=data_root)
+    return [found[model.name, name] for name in settings]
+
+
+def evaluate(
+    models: Sequence[str], settings: Sequence[str], data_root: Path, *, home: Path
+) -> dict[tuple[str, str], dict[str, MetricValue]]:
+    """The metrics by (model, setting), also of clean parents; the store is `home/store.sqlite`."""
     place = Place(
         devices=choose_devices(gpus=None, workers=0),
         threads=1,
         sources=Sources(),
         data_root=data_root,
-        cache_root=data_root / "cache",
+        cache_root=home / "cache",
     )
-    with Store.open(data_root / "store.sqlite") as store:
-        planned = plan_evaluations(Request(models=(model.name,), eval_settings=settings), store, place, is_quiet=True)
+    with Store.open(home / "store.sqlite") as store:
+        planned = plan_evaluations(Request(models=models, eval_settings=settings), store, place, is_quiet=True)
         with PlanProgress(total=planned.num_samples, is_quiet=True) as progress:
             failed = run_evaluations(planned, store, place, progress=progress)
         assert not failed, failed
-        found = {one.setting: one for one in store.list_evaluations(model=model.name, status="complete")}
-        return [{value.name: value for value in found[name].metrics()} for name in settings]
+        complete = store.list_evaluations(status="complete")
+        return {(one.model, one.setting): {value.name: value for value in one.metrics()} for one in complete}
 
 
 def top1_of(model: Model, settings: Sequence[str], data_root: Path, patch: pytest.MonkeyPatch) -> list[float | None]:

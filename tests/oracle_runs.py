@@ -9,21 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
+from tests.in_process import evaluate
 from tests.miniatures import Oracle, oracle_model
 from torch import Tensor
 
 from models.model_base import Model
 from registry import registry
-from testbed.definitions import Sources, load_definitions
-from testbed.engine.devices import choose_devices
-from testbed.engine.evaluate import run_evaluations
-from testbed.engine.place import Place
-from testbed.engine.plan import Request
-from testbed.engine.planned import plan_evaluations
-from testbed.progress import PlanProgress
+from testbed.definitions import load_definitions
 from testbed.records import MetricValue
-from testbed.store.store import Store
 
 Metrics = dict[str, MetricValue]
 
@@ -54,22 +47,13 @@ def evaluated(
 ) -> dict[tuple[str, str], Metrics]:
     """The metrics by (model, setting). Declared numbers of samples do not count: the data sets are miniatures."""
     load_definitions()
-    devices = choose_devices(gpus=None, workers=0)
-    place = Place(devices=devices, threads=1, sources=Sources(), data_root=data_root, cache_root=home)
-    names = tuple(model.name for model in models)
-    with _registered(models, settings), Store.open(home / "oracle.sqlite") as store, torch.no_grad():
-        store.lock("a test")
-        planned = plan_evaluations(Request(models=names, eval_settings=tuple(settings)), store, place, is_quiet=True)
-        with PlanProgress(total=planned.num_samples, is_quiet=True) as progress:
-            failures = run_evaluations(planned, store, place, progress=progress)
-        assert not failures
-        complete = store.list_evaluations(status="complete")
-        return {(one.model, one.setting): {value.name: value for value in one.metrics()} for one in complete}
+    with _registered(models):
+        return evaluate([model.name for model in models], settings, data_root, home=home)
 
 
 @contextmanager
-def _registered(models: Sequence[Model], settings: Sequence[str]) -> Iterator[None]:
-    """The models, and the settings without their sizes, until the end of the block."""
+def _registered(models: Sequence[Model]) -> Iterator[None]:
+    """The models, and all settings without their sizes, until the end of the block."""
     known, tables = registry._settings, (registry._models, registry._settings)
     before = [(dict(table.values), dict(table.sources)) for table in tables]
     for model in models:

@@ -33,12 +33,13 @@ THREE_D = (
     "near_focus", "far_focus", "bit_error", "color_quant", "flash", "fog_3d", "h265_abr", "h265_crf", "iso_noise",
     "low_light", "xy_motion_blur", "z_motion_blur",
 )  # fmt: skip
+NEEDS_VAL = "ImageNet's own val must be there too: the copies are looked up by its photos."
 LAYOUT = "CORRUPTION/SEVERITY/WNID/ILSVRC2012_val_*.JPEG, 50,000 in each severity from 1 to 5"
 C_BAR_SOURCE = DataSource(
     title="ImageNet-C-bar",
     homepage="https://github.com/facebookresearch/augmentation-corruption",
     licence="MIT for the code; the photos are ImageNet's",
-    get="Get imagenet_c_bar.tar.gz, which the README there links to, and unpack it.",
+    get=f"Get imagenet_c_bar.tar.gz, which the README there links to, and unpack it. {NEEDS_VAL}",
     places=("ImageNet-C-bar", "imagenet-c-bar", "imagenet_c_bar", "ImageNet-C-Bar", "imagenet/ImageNet-C-bar"),
     layout=LAYOUT,
     citation="Mintun et al., On Interaction Between Augmentations and Corruptions in Natural Corruption Robustness, "
@@ -48,7 +49,8 @@ THREE_D_SOURCE = DataSource(
     title="ImageNet-3DCC",
     homepage="https://3dcommoncorruptions.epfl.ch",
     licence="Creative Commons, see LICENSE in its repository; the photos are ImageNet's",
-    get="Get the archives of ImageNet-3DCC, one per corruption, from https://datasets.epfl.ch/3dcc, and unpack them.",
+    get="Get the archives of ImageNet-3DCC, one per corruption, from https://datasets.epfl.ch/3dcc, and unpack them. "
+    f"{NEEDS_VAL}",
     places=("ImageNet-3DCC", "imagenet-3dcc", "imagenet_3dcc", "imagenet/ImageNet-3DCC"),
     layout=LAYOUT,
     citation="Kar et al., 3D Common Corruptions and Data Augmentation, CVPR 2022",

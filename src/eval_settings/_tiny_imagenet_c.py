@@ -52,6 +52,7 @@ COPIES = CorruptedCopies(
         get=f"Download from {FOLDERS.source}, and unpack; and {CLEAN_FOLDER}, the photos that they were made of.",
         places=PLACES,
         layout=f"CORRUPTION/SEVERITY/WNID/*.JPEG, and {CLEAN_FOLDER}/WNID/*.JPEG",
+        shown_by="brightness",
         citation="Hendrycks and Dietterich, ICLR 2019",
     ),
 )

@@ -78,6 +78,11 @@ class AttackFamily:
             )
         radius = name.removeprefix(prefix)
         epsilon = _epsilon(radius, where=f"EvalSetting '{name}'")
+        if self.norm == "linf" and epsilon > 1:
+            raise DefinitionError(
+                f"EvalSetting '{name}' has the radius {radius}, but pixels lie in [0, 1]. Grey levels are written as "
+                f"in {prefix}8/255."
+            )
         attack = (
             Fgsm(epsilon=epsilon)
             if self.method == "fgsm"

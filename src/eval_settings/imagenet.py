@@ -17,7 +17,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from eval_settings._imagenet_copies import MORE_COPIES
+from eval_settings._imagenet_copies import MORE_COPIES, NEEDS_VAL
 from eval_settings.dataset_base import CorruptedCopies, Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from eval_settings.source_base import DataSource
@@ -25,6 +25,7 @@ from registry import registry
 from testbed.data.corrupted import COMMON_CORRUPTIONS
 from testbed.data.corrupted_folders import CorruptedFolders, load_folder
 from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
+from testbed.data.places import check_wnids
 from testbed.errors import DataError
 from testbed.records import Samples
 
@@ -38,6 +39,7 @@ SOURCE = DataSource(
     "valprep.sh does; in that of train each class is an archive.",
     places=PLACES,
     layout="val/WNID/*.JPEG (and train/WNID/*.JPEG), WNID such as n01440764",
+    shown_by="val",
     citation="Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge, IJCV 2015",
     num_samples={"train": 1_281_167, "val": 50_000},
 )
@@ -57,7 +59,7 @@ COPIES = CorruptedCopies(
         title="ImageNet-C",
         homepage="https://github.com/hendrycks/robustness",
         licence="CC BY 4.0",
-        get=f"Download from {FOLDERS.source} those whose corruptions you want (75 GB in all), and unpack.",
+        get=f"Download from {FOLDERS.source} those whose corruptions you want (75 GB in all), and unpack. {NEEDS_VAL}",
         places=FOLDERS.places,
         layout="CORRUPTION/SEVERITY/WNID/ILSVRC2012_val_*.JPEG, 50,000 in each severity from 1 to 5",
         citation="Hendrycks and Dietterich, ICLR 2019",
@@ -71,18 +73,20 @@ def load_split(split: str, data_root: Path) -> Samples:
     Raises: DataError: it is not there; the message says what belongs where.
     """
     root = data_root.absolute()
-    for place in PLACES:
-        folder = root / place / split
-        class_folders = tuple(child.name for child in visible_folders(folder)) if folder.is_dir() else ()
+    folders = [folder for place in PLACES if (folder := root / place / split).is_dir()]
+    for folder in folders:
+        class_folders = tuple(child.name for child in visible_folders(folder))
         if any(_WNID.fullmatch(name) for name in class_folders):
+            check_wnids(folder, class_folders)
             layout = FolderLayout(root=folder.parent, splits={split: folder}, class_folders=class_folders)
             return folder_samples(
                 layout, split, dataset="imagenet", order=None, label_space="imagenet-1k", color_mode="RGB"
             )
+    sort = f" {folders[0]} has none: sort its photos into them, as the usual script valprep.sh does." if folders else ""
     raise DataError(
         f"Data set 'imagenet' ({split}) is not under {root} (--data-root), where it may be {split} in "
         f"{', '.join(PLACES)}: a folder of images per wnid, such as {split}/n01440764. Get ILSVRC 2012 from "
-        f"https://image-net.org, which asks for an account, and put or link it to {root / PLACES[0]}."
+        f"https://image-net.org, which asks for an account, and put or link it to {root / PLACES[0]}.{sort}"
     )
 
 

@@ -47,7 +47,7 @@ def load_split(split: str, data_root: Path) -> Samples:
     if files is None:
         raise DataError(
             f"Data set '{NAME}' is not under {root} (--data-root), where it may be {PATTERN} in "
-            f"{', '.join(SOURCE.places)}. {SOURCE.get} Put them to {root / SOURCE.places[0]}. See {SOURCE.homepage}."
+            f"{', '.join(SOURCE.places)}. {SOURCE.get} Put them in {root / SOURCE.places[0]}. See {SOURCE.homepage}."
         )
     names = label_space_names("imagenet-1k") or ()
     images = EncodedImages(files)

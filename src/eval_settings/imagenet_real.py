@@ -21,6 +21,7 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.datasets import load_samples
+from testbed.data.timm_lists import timm_file
 from testbed.errors import DataError
 from testbed.fingerprint import fingerprint
 from testbed.records import Samples
@@ -34,6 +35,7 @@ SOURCE = DataSource(
     get="Get ImageNet's validation photos, under their published names; the labels come with timm.",
     places=("imagenet", "ILSVRC2012", "."),
     layout="val/CLASS/ILSVRC2012_val_00000001.JPEG, CLASS a wnid",
+    shown_by="val",
     citation="Beyer et al., Are we done with ImageNet?, 2020",
     num_samples={"val": SIZE},
 )
@@ -41,9 +43,7 @@ SOURCE = DataSource(
 
 def real_labels() -> list[list[int]]:
     """For each of the 50,000 photos, by number, the classes that are to be seen in it; none for some."""
-    from importlib.resources import files
-
-    labels: list[list[int]] = json.loads(files("timm.data").joinpath("_info/imagenet_real_labels.json").read_text())
+    labels: list[list[int]] = json.loads(timm_file("imagenet_real_labels.json").read_text(encoding="utf-8"))
     return labels
 
 

@@ -13,19 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from eval_settings._pm_settings import ANCHORS, FRAMES, REACH, register_frames
 from eval_settings._video_classes import VID_GROUPS, VID_NAMES
-from eval_settings.dataset_base import Dataset
-from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from eval_settings.source_base import DataSource
-from registry import registry
 from testbed.data.labelled_files import LabelledFile, found_folder, labelled_samples, read_json
 from testbed.errors import DataError
-from testbed.metrics.frames import anchored_id, pm_k
-from testbed.records import MetricValue, Samples
+from testbed.metrics.frames import anchored_id
+from testbed.records import Samples
 
-NAME, VERSION = "imagenet-vid-robust", "1"
-REACH = 10  # frames on either side of an anchor
-ANCHORS, FRAMES = "anchors", "frames"
+NAME = "imagenet-vid-robust"
 SOURCE = DataSource(
     title="ImageNet-Vid-Robust",
     homepage="https://modestyachts.github.io/natural-perturbations-website",
@@ -44,7 +40,7 @@ def load_split(split: str, data_root: Path) -> Samples:
     Raises: DataError: not there, or metadata that do not fit together.
     """
     names = ("metadata/pmsets.json", "metadata/labels.json")
-    folder = found_folder(SOURCE.places, names, data_root, dataset=NAME, get=SOURCE.get)
+    folder = found_folder(SOURCE, names, data_root, dataset=NAME)
     pmsets, labels = (read_json(folder / name, dict) for name in names)
     rows = [row for anchor in sorted(pmsets) for row in _rows(folder, anchor, pmsets[anchor], labels)]
     kept = rows if split == FRAMES else [row for row in rows if row.sample_id.endswith("#+0")]
@@ -74,36 +70,12 @@ def _offset(folder: Path, anchor: str, frame: str) -> int:
     return offset
 
 
-def pm_accuracies(target_ranks: Any, sample_ids: Sequence[str]) -> dict[str, MetricValue]:
-    """Percent of anchors that are right, and that are right with all frames around them."""
-    return pm_k(target_ranks, sample_ids, k=REACH)
-
-
-registry.add_dataset(
-    Dataset(
-        name=NAME,
-        loader=load_split,
-        label_space="imagenet-1k",
-        splits=(ANCHORS, FRAMES),
-        eval_split=ANCHORS,
-        canonical_size=224,
-        derives=False,
-        source=SOURCE,
-        description="ImageNet-Vid-Robust: 1,109 frames of videos in 30 classes, with the frames around them",
-    )
+register_frames(
+    NAME,
+    load_split,
+    source=SOURCE,
+    groups=VID_GROUPS,
+    num_anchors=1_109,
+    description="ImageNet-Vid-Robust: 1,109 frames of videos in 30 classes, with the frames around them",
+    classes="30 classes",
 )
-for name, split, size, metrics, what in (
-    (f"{NAME}_pm0", ANCHORS, 1_109, None, "the anchor frames alone"),
-    (f"{NAME}_pm10", FRAMES, None, pm_accuracies, "an anchor is right with all frames within 10 of it"),
-):
-    registry.add_eval_setting(
-        EvalSetting(
-            name=name,
-            dataset=StandardDataset(name=NAME, split=split),
-            size=size,
-            class_sublist=VID_GROUPS,
-            metrics_fn=metrics,
-            version=VERSION,
-            description=f"ImageNet-Vid-Robust in 30 classes, {what}",
-        )
-    )

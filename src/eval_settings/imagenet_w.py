@@ -3,7 +3,7 @@
 Photos of class carton bear such watermarks in the training data. `imagenet-w` is compared with `val`: the drop in
 accuracy is the published IN-W gap. `predicted_carton` is the percentage of all photos that are predicted to be cartons;
 that of `val` is 0.1 % for a model without the shortcut. The watermark is written at the size that a model takes, in the
-authors' font, which is looked for in `imagenet-w` in the folder that TESTBED_DATA names.
+authors' font, which is looked for in `imagenet-w` under the data root.
 
 Source: Li et al., A Whac-A-Mole Dilemma: Shortcuts Come in Multiples Where Mitigating One Amplifies Others, CVPR 2023.
 """
@@ -36,6 +36,7 @@ SOURCE = DataSource(
     "belongs in the folder imagenet-w.",
     places=("imagenet", "ILSVRC2012", "."),
     layout=f"val/CLASS/*.JPEG, CLASS a wnid; and beside the photos' folder imagenet-w/{WATERMARK.font}",
+    shown_by="val",
     citation="Li et al., A Whac-A-Mole Dilemma: Shortcuts Come in Multiples Where Mitigating One Amplifies Others, "
     "CVPR 2023",
     num_samples={"val": SIZE},

@@ -2,7 +2,7 @@
 
 420 of ImageNet's classes have a label in Open Images. A photo belongs to the set where people have confirmed exactly
 one of these labels; it is classified among the 420. The ImageNet Testbed evaluated 23,104 such photos, which it lists
-by their positions in its own copy: here they are found by their labels, and how many there are is not enforced.
+by their positions in its own copy: here they are found by their labels, of which hardly any may lack its photo.
 
 Source: Kuznetsova et al., The Open Images Dataset V4, IJCV 2020; Taori et al., Measuring Robustness to Natural
 Distribution Shifts in Image Classification, NeurIPS 2020.
@@ -14,7 +14,7 @@ import csv
 import io
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from eval_settings._openimages_classes import OPENIMAGES
 from eval_settings.dataset_base import Dataset
@@ -30,6 +30,7 @@ from testbed.records import Samples
 
 VERSION = "1"  # of the definition below; a bump makes stored results of the setting stale
 NAME, SPLIT = "openimages-test", "test"
+MOST_ABSENT = 0.01  # of the photos that the labels name
 LABELS = "test-annotations-human-imagelabels.csv"
 COLUMNS = tuple(sorted(OPENIMAGES.values()))
 SOURCE = DataSource(
@@ -55,6 +56,12 @@ def load_single_class(split: str, data_root: Path, *, source: DataSource) -> Sam
         for image in image_files(folder)
         if image.stem in classes
     }
+    absent = sorted(classes.keys() - {PurePosixPath(path).stem for path in targets})
+    if len(absent) > MOST_ABSENT * len(classes):
+        raise DataError(
+            f"{folder} lacks {len(absent):,} of the {len(classes):,} photos that {LABELS} names with one class of "
+            f"ImageNet, such as {absent[0]}.jpg. Download the test images again."
+        )
     names = label_space_names("imagenet-1k") or ()
     return file_samples(folder, targets, dataset=NAME, split=split, class_names=names, color_mode="RGB")
 

@@ -95,8 +95,7 @@ def load_frames(split: str, data_root: Path, *, clean: str, files: PublishedFile
 
 def load_videos(split: str, data_root: Path) -> Samples:
     """All frames of a perturbation of ImageNet's validation photos. Raises: DataError: not there, or not readable."""
-    places = [f"{place}/{group}".rstrip("/") for place in VIDEOS.places for group in GROUPS]
-    folder = found_folder(places, (split,), data_root, dataset="imagenet-p", get=VIDEOS.get) / split
+    folder = found_folder(VIDEOS, (split,), data_root, dataset="imagenet-p", groups=GROUPS) / split
     names = label_space_names("imagenet-1k") or ()
     return sequence_samples(folder, dataset="imagenet-p", split=split, class_names=names)
 

@@ -17,6 +17,7 @@ class DataSource:
         get: what to download, and what to do with it, in a sentence or two.
         places: folders relative to the data root; the first that holds it counts, and downloads belong in the first.
         layout: what lies in such a folder, e.g. 'CLASS/*.jpg, CLASS a wnid such as n01440764'.
+        shown_by: what is in such a folder if it holds the data set; '' where the folder's being there says it.
         citation: authors, title, venue and year of the paper.
         num_samples: by split, how many there must be.
         sha256: of files, by their path relative to the folder, where they are known.
@@ -28,6 +29,7 @@ class DataSource:
     get: str
     places: tuple[str, ...]
     layout: str
+    shown_by: str = ""
     citation: str = ""
     num_samples: Mapping[str, int] = field(default_factory=dict)
     sha256: Mapping[str, str] = field(default_factory=dict)

@@ -71,6 +71,7 @@ registry.add_dataset(
             get="train_32x32.mat and test_32x32.mat (0.25 GB) are downloaded when they are asked for.",
             places=FOLDERS,
             layout="train_32x32.mat and test_32x32.mat",
+            shown_by="test_32x32.mat",
             citation="Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning, 2011",
             num_samples={"train": 73_257, "test": 26_032},
         ),

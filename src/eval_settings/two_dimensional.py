@@ -75,6 +75,7 @@ for name, file, sha256, levels, num_points in SETS:
                 get=f"{file} is downloaded when it is asked for.",
                 places=(FOLDER, "."),
                 layout=file,
+                shown_by=file,
                 citation="Siedel et al., 2022",
                 num_samples={SPLIT: int(num_points.replace(",", ""))},
                 sha256={file: sha256},

@@ -2,8 +2,8 @@
 
 `val-on-X-classes` has the photos of the classes that another set X has, told apart from each other: what a model's
 accuracy on X is held against. Where X has groups of classes (ObjectNet, videos), so has this.
-`val-on-objectnet-classes_125way` tells the 125 classes of ObjectNet's 113 kinds apart, as the code of the ImageNet
-Testbed does; its figures merge them.
+`val-on-objectnet-classes_125way` tells the 125 classes of ObjectNet's 113 kinds apart, as the first version of the
+ImageNet Testbed's code does; its last one, and its figures, merge them.
 
 `val_subsampled_class_1_N` has one of N classes: for N = 8 those of the ImageNet Testbed, else drawn by us.
 `val_subsampled_iid_1_N` has one of N photos, whatever their class.

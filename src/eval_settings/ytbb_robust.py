@@ -18,12 +18,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from eval_settings._pm_settings import ANCHORS, FRAMES, REACH, register_frames
 from eval_settings._video_classes import YTBB_COLUMNS, YTBB_GROUPS, YTBB_NAMES
-from eval_settings.dataset_base import Dataset
-from eval_settings.eval_setting_base import EvalSetting, StandardDataset
-from eval_settings.imagenet_vid_robust import ANCHORS, FRAMES, REACH, pm_accuracies
 from eval_settings.source_base import DataSource
-from registry import registry
 from testbed.data.class_order import label_space_names
 from testbed.data.labelled_files import LabelledFile, found_folder, labelled_samples, read_json
 from testbed.data.published_files import read_bytes
@@ -31,7 +28,7 @@ from testbed.errors import DataError
 from testbed.metrics.frames import anchored_id
 from testbed.records import Samples
 
-NAME, VERSION = "ytbb-robust", "1"
+NAME = "ytbb-robust"
 NUM_ANCHORS = 2_030
 VIDEOS, METADATA = "ytbb_videos", "metadata"
 ANCHOR_FILE, FRAME_FILE, FIRST_FILE = "anchor_labels.json", "pmk_labels.json", "ytbb_robustness_test_anchors_full.csv"
@@ -70,7 +67,7 @@ def load_split(split: str, data_root: Path) -> Samples:
     Raises: DataError: not there, or metadata that do not fit together.
     """
     names = (VIDEOS, *(f"{METADATA}/{name}" for name in (ANCHOR_FILE, FRAME_FILE, FIRST_FILE)))
-    folder = found_folder(SOURCE.places, names, data_root, dataset=NAME, get=SOURCE.get)
+    folder = found_folder(SOURCE, names, data_root, dataset=NAME)
     first = _first_labels(folder / METADATA / FIRST_FILE)
     frames = list(_reviewed(folder / METADATA / FRAME_FILE))
     bad = {one.key.split(",")[0] for one in frames if "bad-anchor" in one.words}
@@ -148,31 +145,12 @@ def _frame(key: str) -> tuple[str, int]:
     return sequence, int(number)
 
 
-registry.add_dataset(
-    Dataset(
-        name=NAME,
-        loader=load_split,
-        label_space="imagenet-1k",
-        splits=(ANCHORS, FRAMES),
-        eval_split=ANCHORS,
-        canonical_size=224,
-        derives=False,
-        source=SOURCE,
-        description="YTBB-Robust: 2,030 frames of YouTube videos in 24 classes, with the frames around them",
-    )
+register_frames(
+    NAME,
+    load_split,
+    source=SOURCE,
+    groups=YTBB_GROUPS,
+    num_anchors=NUM_ANCHORS,
+    description="YTBB-Robust: 2,030 frames of YouTube videos in 24 classes, with the frames around them",
+    classes="24 classes, of which the five that ImageNet lacks count as wrong",
 )
-for name, split, size, metrics, what in (
-    (f"{NAME}_pm0", ANCHORS, NUM_ANCHORS, None, "the anchor frames alone"),
-    (f"{NAME}_pm10", FRAMES, None, pm_accuracies, "an anchor is right with all frames within 10 of it"),
-):
-    registry.add_eval_setting(
-        EvalSetting(
-            name=name,
-            dataset=StandardDataset(name=NAME, split=split),
-            size=size,
-            class_sublist=YTBB_GROUPS,
-            metrics_fn=metrics,
-            version=VERSION,
-            description=f"YTBB-Robust in 19 of its 24 classes, {what}; the other five count as wrong",
-        )
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from click.shell_completion import CompletionItem
 from testbed.errors import TestbedError
 from testbed.interruption import Terminated
 from testbed.offline import NO_DOWNLOAD_VARIABLE, forbid_downloads
+from testbed.paths import DATA_VARIABLE
 
 EXIT_SOME_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -92,6 +94,20 @@ def no_download_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def _forbid_downloads(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
     if is_given:
         forbid_downloads()
+
+
+def data_root_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--data-root`, which whatever is read from the folder of data sets then sees, in workers too."""
+    return click.option(
+        "--data-root", type=click.Path(path_type=Path), envvar=DATA_VARIABLE, callback=_use_data_root,
+        help="Where data sets lie. [default: data]",
+    )(command)  # fmt: skip
+
+
+def _use_data_root(context: click.Context, parameter: click.Parameter, root: Path | None) -> Path | None:
+    if root is not None:
+        os.environ[DATA_VARIABLE] = str(root)
+    return root
 
 
 class _BatchSize(click.IntRange):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from importlib.metadata import version
 from itertools import takewhile
-from typing import Any
 
 from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting
 from eval_settings.source_base import DataSource
 from registry import ANY_LABEL_SPACE, Registry
 from testbed.data.data_check import source_of
+from testbed.family_names import family_names
+from testbed.signatures import function_name
 
 MANY = 6  # names with a common beginning that a cell lists one by one
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
@@ -28,13 +28,13 @@ OPEN_MODELS = (  # families that list no names, and what every model has
 
 
 def models_table(registry: Registry) -> str:
-    """The registered models by label space, and those of families. Imports the libraries that they come from."""
+    """The registered models by label space, and those of families."""
     spaces: dict[str, list[str]] = defaultdict(list)
     for name in registry.model_names():
         for space in registry.label_spaces(name):
             spaces[space].append(name)
     prefixes: dict[str, int] = defaultdict(int)
-    for name in registry.family_model_names():
+    for name in family_names(registry.model_families):
         prefixes[name.partition(":")[0]] += 1
     rows = [
         (_names(names), f"{len(names):,}", "fitted in every run" if space == ANY_LABEL_SPACE else f"classes of {space}")
@@ -125,14 +125,11 @@ def _datasets(registry: Registry, settings: Sequence[EvalSetting]) -> str:
 
 def _metrics(settings: Sequence[EvalSetting]) -> str:
     """What is computed beside the accuracies that all settings have."""
-    own = {_words(setting.metrics_fn) for setting in settings if setting.metrics_fn is not None}
+    own = {
+        function_name(setting.metrics_fn).replace("_", " ") for setting in settings if setting.metrics_fn is not None
+    }
     compared = ["MSCR, loss, recovery"] if any(setting.shift for setting in settings) else []
     return "; ".join(["accuracies", *sorted(own), *compared])
-
-
-def _words(function: Any) -> str:
-    function = function.func if isinstance(function, partial) else function
-    return str(getattr(function, "__name__", type(function).__name__)).replace("_", " ")
 
 
 def _names(names: Iterable[str]) -> str:

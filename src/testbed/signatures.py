@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from testbed.errors import DefinitionError
@@ -25,6 +26,12 @@ def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of the arguments of `function`, in order; without `*args` and `**kwargs`."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind not in kinds)
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """What a function is called; of one whose arguments are filled in, that of the function itself."""
+    function = function.func if isinstance(function, partial) else function
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def check_arguments(

@@ -107,6 +107,8 @@ def test_every_listed_attack_runs_and_stays_in_its_ball() -> None:
         ("digits-pgd-linf-8.0/255", "Write it as 8"),
         ("digits-pgd-linf-8/256", "no noise level"),
         ("digits-fgsm-linf-0", "must be a positive number"),
+        ("digits-pgd-linf-8", "pixels lie in .0, 1.. Grey levels are written as in digits-pgd-linf-8/255"),
+        ("digits-fgsm-linf-256/255", "pixels lie in"),
         ("2d-a-pgd-linf-0.1", "attacks images, but data set '2d-a' has numbers without bounds"),
     ],
 )
@@ -115,6 +117,7 @@ def test_a_radius_has_one_spelling_and_images_bounds(name: str, words: str) -> N
         registry.eval_setting(name)
     with pytest.raises(UnknownNameError):
         registry.eval_setting("digits-fgsm-l2-0.1")
+    assert registry.eval_setting("digits-pgd-l2-8").name == "digits-pgd-l2-8"  # 1 is no bound of lengths in L2
 
 
 def test_an_attack_is_compared_with_clean_images_in_its_own_space() -> None:

@@ -68,4 +68,6 @@ def test_what_is_missing_says_what_where_and_why_it_is_not_downloaded(names: tup
         f"Data set 'imagenet' (val) is not under {tmp_path} (--data-root), where it may be val in imagenet, "
         "ILSVRC2012, .: a folder of images per wnid, such as val/n01440764. Get ILSVRC 2012 from "
         f"https://image-net.org, which asks for an account, and put or link it to {tmp_path}/imagenet."
+        + f" {tmp_path}/imagenet/val has none: sort its photos into them, as the usual script valprep.sh does."
+        * bool(names)
     )

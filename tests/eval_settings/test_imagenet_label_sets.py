@@ -12,6 +12,7 @@ from tests.oracle_runs import evaluated, oracles
 
 from eval_settings.imagenet_real import real_labels
 from registry import registry
+from testbed.data.data_check import check_dataset
 from testbed.data.datasets import load_samples
 from testbed.definitions import load_definitions
 from testbed.errors import DataError
@@ -90,6 +91,16 @@ def test_hard_photos_are_read_from_several_files_in_groups(tmp_path: Path) -> No
     found = evaluated(("imagenet-hard",), tmp_path, tmp_path / "home", oracles((6, 3)))
     assert found["oracle", "imagenet-hard"]["top1"].value == 100
     assert found["exchanging", "imagenet-hard"]["top1"].value == 75
+
+
+def test_photos_that_lie_several_in_a_file_are_not_decoded_to_be_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    write_hard(tmp_path, [(5, [5])])
+    monkeypatch.setattr("testbed.data.parquet.decode", lambda *_, **__: pytest.fail("it was decoded"))
+    (found,) = check_dataset(registry.dataset("imagenet-hard"), data_root=tmp_path)
+    assert found.faults == ("1 samples of 1 classes, but there should be 10,980",)
 
 
 def test_what_is_no_such_file_is_named(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def write(folder: Path, rows: list[tuple[str, str, int]], photos: dict[str, int]
 ROWS = [
     ("one", TENCH, 1), ("one", PERSON, 1), ("one", TOILET_TISSUE, 0),  # one class is confirmed
     ("two", TENCH, 1), ("two", TOILET_TISSUE, 1),  # two are
-    ("none", PERSON, 1), ("other", TOILET_TISSUE, 1), ("absent", TENCH, 1),
+    ("none", PERSON, 1), ("other", TOILET_TISSUE, 1),
 ]  # fmt: skip
 PHOTOS = {"one": 0, "two": 0, "none": 5, "other": 999, "unlabelled": 3}
 
@@ -48,6 +48,16 @@ def test_a_photo_counts_where_one_of_the_classes_is_confirmed(tmp_path: Path) ->
         "test/one.jpg": 0,
         "test/other.jpg": 999,
     }
+
+
+def test_one_photo_of_many_may_be_absent_and_not_more(tmp_path: Path) -> None:
+    rows = [(f"p{number}", TENCH, 1) for number in range(100)]
+    photos = {name: 0 for name, _, _ in rows[1:]}
+    write(tmp_path / "openimages", rows, photos)
+    assert len(load_samples(registry.dataset("openimages-test"), "test", data_root=tmp_path)) == 99
+    (tmp_path / "openimages/test/p7.jpg").unlink()
+    with pytest.raises(DataError, match=r"openimages lacks 2 of the 100 photos that .* such as p0\.jpg"):
+        load_samples(registry.dataset("openimages-test"), "test", data_root=tmp_path)
 
 
 def test_an_oracle_is_right_on_all_of_the_420_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

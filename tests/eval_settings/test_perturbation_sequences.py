@@ -120,7 +120,7 @@ def test_without_the_package_a_video_says_what_to_do(tmp_path: Path, monkeypatch
 
 
 def test_what_does_not_belong_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'imagenet-p' is not under .*ImageNet-P/noise.*Get the archives"):
+    with pytest.raises(DataError, match=r"'imagenet-p' is not under .*or in blur, .*noise.* there.*Get the archives"):
         load_samples(registry.dataset("imagenet-p"), "snow", data_root=tmp_path)
     write_imagenet_p(tmp_path)
     (tmp_path / "ImageNet-P/snow/cats/a").mkdir(parents=True)

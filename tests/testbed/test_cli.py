@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, run
+from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, data_root_option, run
 from testbed.errors import DataError, StoreError
 from testbed.interruption import Terminated
+from testbed.paths import data_root as data_root_of_paths
 
 
 @click.command(cls=ManyCommand)
@@ -100,3 +102,10 @@ def test_exit_codes_tell_what_went_wrong(
 def test_a_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         run(_command(ZeroDivisionError()), [])
+
+
+def test_whatever_reads_data_sees_the_data_root_that_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTBED_DATA", "usual")
+    seen = click.command()(data_root_option(lambda data_root: print(data_root, data_root_of_paths())))
+    assert CliRunner().invoke(seen, []).output == "usual usual\n"
+    assert CliRunner().invoke(seen, ["--data-root", "other"]).output == "other other\n"

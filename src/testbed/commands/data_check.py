@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from registry import Registry
 from testbed.cli import say
 from testbed.commands.action import Options, definitions, print_json
 from testbed.data.data_check import DataCheck, check_dataset, check_setting
@@ -15,12 +16,13 @@ from testbed.offline import forbid_downloads
 def check_data(options: Options) -> int:
     """Prints what was found of each, a line for what is right and one for each fault; 1 where anything is wrong."""
     forbid_downloads()
-    found = list(_checks(options))
+    found = []
+    for check in _checks(options):
+        found.append(check)
+        if not options["as_json"]:
+            print("\n".join(_lines(check)), flush=True)
     if options["as_json"]:
         print_json([_record(check) for check in found])
-    else:
-        for check in found:
-            print("\n".join(_lines(check)))
     num_wrong = sum(check.is_wrong for check in found)
     say(f"Checked {len(found)}: {f'{num_wrong} wrong' if num_wrong else 'all as they should be'}.")
     return 1 if num_wrong else 0
@@ -31,10 +33,20 @@ def _checks(options: Options) -> Iterator[DataCheck]:
     registry = definitions(options)
     root = options["data_root"]
     datasets = [name for name in options["check_data"] if name in registry.datasets]
+    names = registry.expand("eval-setting", [name for name in options["check_data"] if name not in datasets])
+    settings = [registry.eval_setting(name) for name in names]  # a wrong name is told before anything is looked at
     for name in datasets:
-        yield from check_dataset(registry.dataset(name), data_root=root)
-    for name in registry.expand("eval-setting", [name for name in options["check_data"] if name not in datasets]):
-        yield check_setting(registry.eval_setting(name), data_root=root)
+        say(f"Reading every file of {name}.")
+        yield from check_dataset(registry.dataset(name), evaluated=_evaluated(registry, name), data_root=root)
+    for setting in settings:
+        say(f"Reading every file of {setting.name}.")
+        yield check_setting(setting, data_root=root)
+
+
+def _evaluated(registry: Registry, dataset: str) -> set[str]:
+    """The splits of a data set that registered settings name."""
+    own = (registry.eval_setting(name) for name in registry.eval_setting_names() if not registry.is_derived(name))
+    return {str(setting.dataset.split) for setting in own if setting.dataset.name == dataset and setting.dataset.split}
 
 
 def _record(check: DataCheck) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from eval_settings.eval_setting_base import EvalSetting
 from registry import registry
 from testbed.cli import EXIT_SOME_FAILED, say
 from testbed.cores import available_cores
+from testbed.doctor.evidence import least_images
 from testbed.doctor.examination import Examination, examine
 from testbed.doctor.finding import Finding
 from testbed.doctor.suspicion import suspicion
@@ -130,6 +131,7 @@ def _text(model: str, setting: str, found: Examination) -> str:
     why_none = "other changes were not tried" if found.findings else "too few are wrong for a change to matter"
     tried = f"{found.num_tries} changes were tried" if found.num_tries else why_none
     if not found.findings:
+        tried += _least(found)
         return fill(f"{model} on {setting}: nothing found. {images}; {tried}.", WIDTH, subsequent_indent="  ")
     lines = [fill(f"{model} on {setting}: {len(found.findings)} found. {images}; {tried}.", WIDTH)]
     for number, finding in enumerate(found.findings, 1):
@@ -137,6 +139,16 @@ def _text(model: str, setting: str, found: Examination) -> str:
             fill(line, WIDTH, initial_indent="  ", subsequent_indent="     ") for line in _lines(number, finding)
         )
     return "\n".join(lines)
+
+
+def _least(found: Examination) -> str:
+    """What a change would have had to gain for it to be found, where any was tried."""
+    if not found.num_tries:
+        return ""
+    least = least_images(found.accuracy.n, num_tries=found.num_tries)
+    num_wrong = round(found.accuracy.n * (1 - (found.accuracy.value or 0) / 100))
+    few = f", but only {num_wrong} are wrong: give more images" if num_wrong < least else ""
+    return f", and one counts with at least {least} more images right{few}"
 
 
 def _lines(number: int, finding: Finding) -> Iterator[str]:

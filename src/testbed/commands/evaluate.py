@@ -139,11 +139,14 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
 
 
 def same_weights(store: Store, names: Collection[str]) -> list[list[str]]:
-    """Those of the models `names` that are one network under several names, in groups."""
-    groups: dict[str, list[str]] = defaultdict(list)
+    """Those of the models `names` that are one network under several names, in groups.
+
+    A network that is asked in another way, such as under randomized smoothing, is another model.
+    """
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for model in store.list_models():
         if model.name in names and model.facts.weights_sha256 is not None:
-            groups[model.facts.weights_sha256].append(model.name)
+            groups[model.facts.weights_sha256, json.dumps(model.spec.get("classify"))].append(model.name)
     return [group for group in groups.values() if len(set(group)) > 1]
 
 

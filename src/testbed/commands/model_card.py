@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from models.model_base import Model
 from registry import Registry
+from testbed.data.weights import FoundWeights, PublishedWeights
 from testbed.engine.identity import describe
 from testbed.errors import DataError, UnknownNameError
-from testbed.offline import NO_DOWNLOAD_VARIABLE
 
 
 def model_cards(registry: Registry, name: str) -> dict[str, dict[str, Any]]:
@@ -47,22 +44,11 @@ def _card(registry: Registry, model: Model) -> dict[str, Any]:
 
 def _weights(model: Model) -> str | None:
     """The file of the weights, or what is to be done for one; nothing is downloaded for a look."""
+    if isinstance(weights := model.weights, PublishedWeights | FoundWeights):
+        return str(weights.found() or f"Not on this machine. {weights.remedy()}")
+    if callable(weights):
+        return "found by a function when the model is evaluated"
     try:
-        with _without_downloads():
-            file = model.weights_file()
+        return None if weights is None else str(model.weights_file())
     except DataError as error:
-        return f"Not on this machine, and nothing is downloaded for a look. {error}"
-    return None if file is None else str(file)
-
-
-@contextmanager
-def _without_downloads() -> Iterator[None]:
-    before = os.environ.get(NO_DOWNLOAD_VARIABLE)
-    os.environ[NO_DOWNLOAD_VARIABLE] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[NO_DOWNLOAD_VARIABLE]
-        else:
-            os.environ[NO_DOWNLOAD_VARIABLE] = before
+        return f"Not on this machine. {error}"

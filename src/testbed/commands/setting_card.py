@@ -12,10 +12,12 @@ from eval_settings.source_base import DataSource
 from registry import Registry
 from testbed.class_subset import columns_of
 from testbed.data.class_order import LABEL_SPACES
-from testbed.data.data_check import place_of, source_of
+from testbed.data.data_check import place_of, published_size, source_of
 from testbed.engine.identity import describe
+from testbed.errors import DataError
 from testbed.metrics.comparison import NETTED
 from testbed.paths import data_root as default_root
+from testbed.signatures import function_name
 
 # of label spaces whose names are not at hand without a large library or the data
 NUM_CLASSES = {"imagenet-1k": 1_000, "tiny-imagenet": 200, "mnist": 10, "svhn": 10}
@@ -39,7 +41,7 @@ def setting_card(registry: Registry, setting: EvalSetting, *, data_root: Path | 
         "description": setting.description,
         "dataset": setting.dataset.name or str(setting.dataset.path),
         "split": setting.dataset.split or (None if dataset is None else dataset.eval_split),
-        "n": _size(setting, dataset, source),
+        "n": setting.limit or (setting.size if dataset is None else published_size(setting, dataset)),
         "num_classes": num_classes,
         "num_columns": None if setting.columns is None else len(columns_of(setting.columns)),
         "metrics": list(_metrics(registry, setting, num_classes)),
@@ -55,10 +57,10 @@ def _definition(registry: Registry, setting: EvalSetting) -> dict[str, Any]:
         "version": setting.version,
         "file": None if file is None else str(file),
         "copies": None if setting.dataset.corrupted is None else list(setting.dataset.corrupted),
-        "transform": describe(setting.transform),
-        "perturbation_fn_cpu": describe(setting.perturbation_fn_cpu),
-        "perturbation_fn_gpu": describe(setting.perturbation_fn_gpu),
-        "samples": describe(setting.idx_subsample_list) if callable(setting.idx_subsample_list) else None,
+        "transform": _described(setting.transform),
+        "perturbation_fn_cpu": _described(setting.perturbation_fn_cpu),
+        "perturbation_fn_gpu": _described(setting.perturbation_fn_gpu),
+        "samples": _described(setting.idx_subsample_list) if callable(setting.idx_subsample_list) else None,
         "clean_eval_setting": setting.shift.clean_eval_setting if setting.shift else None,
         "parent_eval_setting": setting.parent_eval_setting,
         "num_draws": setting.num_draws if setting.num_draws > 1 else None,
@@ -67,13 +69,12 @@ def _definition(registry: Registry, setting: EvalSetting) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _size(setting: EvalSetting, dataset: Dataset | None, source: DataSource | None) -> int | None:
-    """How many samples it evaluates, where the definition or the data's authors say it."""
-    if setting.limit is not None or setting.size is not None:
-        return setting.limit or setting.size
-    if source is None or dataset is None or setting.idx_subsample_list is not None:
-        return None
-    return source.num_samples.get(setting.dataset.split or dataset.eval_split)
+def _described(value: object) -> Any:
+    """What a function of the setting does; of one whose identity needs a file that is not there, what is missing."""
+    try:
+        return describe(value)
+    except DataError as error:
+        return {"type": type(value).__name__, "missing": str(error)}
 
 
 def _num_classes(setting: EvalSetting, dataset: Dataset | None) -> int | None:
@@ -86,7 +87,7 @@ def _num_classes(setting: EvalSetting, dataset: Dataset | None) -> int | None:
 def _metrics(registry: Registry, setting: EvalSetting, num_classes: int | None) -> Iterator[str]:
     yield from (name for name in OWN_METRICS if name != TOP5 or num_classes is None or num_classes > 5)
     if setting.metrics_fn is not None:
-        yield f"those of {describe(setting.metrics_fn).get('code', type(setting.metrics_fn).__name__)}"
+        yield f"those of {function_name(setting.metrics_fn)}"
     yield from registry.metrics
     if setting.shift is not None:
         yield from (f"{name} (against {setting.shift.clean_eval_setting})" for name in NETTED)

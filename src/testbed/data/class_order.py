@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from testbed.data.timm_lists import wnids
 from testbed.errors import DataError
 
 ClassOrder = Literal["numeric", "lexicographic"] | Path | tuple[str, ...]
@@ -53,12 +54,7 @@ class ClassMap:
 
 def label_space_names(label_space: str) -> tuple[str, ...] | None:
     """Class names of a known label space in the order of the outputs (wnids for 'imagenet-1k'); None if unknown."""
-    if label_space == "imagenet-1k":
-        from timm.data.imagenet_info import ImageNetInfo
-
-        label_names: Any = ImageNetInfo().label_names
-        return tuple(label_names())
-    return LABEL_SPACES.get(label_space)
+    return wnids(label_space) if label_space == "imagenet-1k" else LABEL_SPACES.get(label_space)
 
 
 def parse_class_order(text: str | None) -> ClassOrder | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,19 +54,24 @@ class DataCheck:
         return bool(self.faults) and self.is_needed
 
 
-def check_dataset(dataset: Dataset, *, data_root: Path | None = None) -> Iterator[DataCheck]:
+def check_dataset(
+    dataset: Dataset, *, evaluated: Collection[str] = (), data_root: Path | None = None
+) -> Iterator[DataCheck]:
     """Looks at every split of a data set.
 
-    Args: data_root: folder that holds data sets; TESTBED_DATA, or `data`, if None.
+    Args:
+        dataset: what is looked at.
+        evaluated: splits that settings name, beside the data set's own `eval_split`.
+        data_root: folder that holds data sets; TESTBED_DATA, or `data`, if None.
     """
-    source = dataset.source
+    source, needed = dataset.source, {dataset.eval_split, *evaluated}
     for split in dataset.splits:
         what = f"{dataset.name} ({split})"
         try:
             samples = load_samples(dataset, split, data_root=data_root)
         except TestbedError as error:
-            is_needed = split == dataset.eval_split
-            yield DataCheck(what=what, place=place_of(source, data_root), faults=(str(error),), is_needed=is_needed)
+            place = place_of(source, data_root)
+            yield DataCheck(what=what, place=place, faults=(str(error),), is_needed=split in needed)
             continue
         expected = None if source is None else source.num_samples.get(split)
         faults = [*_count_faults(samples, expected), *_file_faults(samples), *_checksum_faults(source, data_root)]
@@ -84,9 +89,7 @@ def check_setting(setting: EvalSetting, *, data_root: Path | None = None) -> Dat
     except TestbedError as error:
         return DataCheck(what=setting.name, place=None, faults=(str(error),))
     source = source_of(dataset, setting)
-    expected = setting.size
-    if expected is None and source is not None and setting.idx_subsample_list is None:
-        expected = source.num_samples.get(samples.split)
+    expected = published_size(setting, dataset)
     known = label_space_names(dataset.label_space or "") or samples.class_names
     faults = [*_setting_faults(setting, samples, targets, expected, num_known=len(known)), *_file_faults(samples)]
     return _check(setting.name, samples, targets, source, data_root, faults)
@@ -109,11 +112,19 @@ def source_of(dataset: Dataset, setting: EvalSetting) -> DataSource | None:
     return dataset.source if copies is None else copies.origin
 
 
+def published_size(setting: EvalSetting, dataset: Dataset) -> int | None:
+    """How many samples a setting takes, as it or the data's authors say; None where neither does."""
+    if setting.size is not None or setting.idx_subsample_list is not None or dataset.source is None:
+        return setting.size
+    return dataset.source.num_samples.get(setting.dataset.split or dataset.eval_split)
+
+
 def place_of(source: DataSource | None, data_root: Path | None) -> Path | None:
-    """The first place of a source that exists, absolute."""
+    """The first place of a source that exists, absolute; one that is shown by what is in it, if that is there."""
+    if source is None:
+        return None
     root = (data_root or default_root()).absolute()
-    places = () if source is None else source.places
-    return next((root / place for place in places if (root / place).exists()), None)
+    return next((root / place for place in source.places if (root / place / source.shown_by).exists()), None)
 
 
 def _check(
@@ -130,9 +141,8 @@ def _check(
 
 
 def _common_folder(samples: Samples) -> Path | None:
-    """The folder that the files of samples lie in or below; None for arrays."""
-    files = [] if isinstance(samples.items, np.ndarray) else samples.items
-    parents = {path.parent for path in files if isinstance(path, Path)}
+    """The folder that the files of samples lie in or below; None where samples are no files."""
+    parents = {path.parent for path in _files(samples)}
     return Path(os.path.commonpath(parents)) if parents else None
 
 
@@ -172,13 +182,17 @@ def _absent(targets: IntArray, num_classes: int) -> list[int]:
 
 def _file_faults(samples: Samples) -> Iterator[str]:
     """Files that are no images, by how they begin; one that begins well may still be damaged further on."""
-    if isinstance(samples.items, np.ndarray):
-        return
-    files = [path for path in samples.items if isinstance(path, Path)]
+    files = _files(samples)
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         are_images = list(pool.map(is_image, files))
     if others := [str(path) for path, is_good in zip(files, are_images, strict=True) if not is_good]:
         yield f"no images, by how they begin: {_some(others)}"
+
+
+def _files(samples: Samples) -> list[Path]:
+    """The files of samples that are one each; what lies several in a file would have to be decoded to be looked at."""
+    is_listed = isinstance(samples.items, (list, tuple))
+    return [item for item in samples.items if isinstance(item, Path)] if is_listed else []
 
 
 def _checksum_faults(source: DataSource | None, data_root: Path | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from eval_settings.source_base import DataSource
 from testbed.data.manifest import manifest
 from testbed.data.published_files import read_bytes
 from testbed.errors import DataError
@@ -60,25 +61,32 @@ def labelled_samples(
     )
 
 
-def found_folder(places: Sequence[str], files: Sequence[str], data_root: Path, *, dataset: str, get: str) -> Path:
-    """The first of several places that has all of some files.
+def found_folder(
+    source: DataSource, files: Sequence[str], data_root: Path, *, dataset: str, groups: Sequence[str] = ("",)
+) -> Path:
+    """The first of a source's places that has all of some files.
 
     Args:
-        places: relative to the data root.
+        source: of the data set.
         files: relative to a place.
-        dataset, get: its name, and how people get it, for messages.
+        data_root: folder that holds data sets.
+        dataset: its name, for messages.
+        groups: folders within a place that may hold the files instead; '' is the place itself.
     Raises: DataError: none has; the message says what belongs where.
     """
     root = data_root.absolute()
-    for place in places:
-        if all((root / place / file).exists() for file in files):
-            return root / place
-    begun = next((root / place for place in places if (root / place / files[0]).exists()), None)
+    folders = [root / place / group for place in source.places for group in groups]
+    for folder in folders:
+        if all((folder / file).exists() for file in files):
+            return folder
+    begun = next((folder for folder in folders if any((folder / file).exists() for file in files)), None)
     lacking = [] if begun is None else [file for file in files if not (begun / file).exists()]
+    where = " or ".join(source.places)
+    within = f", or in {', '.join(filter(None, groups))} there" if any(groups) else ""
     lacks = f"; {begun} lacks {', '.join(lacking)}" if lacking else ""
     raise DataError(
-        f"Data set '{dataset}' is not under {root} (--data-root), where it may be {' and '.join(files)} in "
-        f"{', '.join(places)}{lacks}. {get} Put it to {root / places[0]}."
+        f"Data set '{dataset}' is not under {root} (--data-root), where it may be {', '.join(files)} in "
+        f"{where}{within}{lacks}. {source.get} Put it in {root / source.places[0]}. See {source.homepage}."
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eval_settings.source_base import DataSource
+from testbed.data.class_order import label_space_names
 from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
 from testbed.errors import DataError
 from testbed.records import Samples
@@ -26,11 +27,13 @@ def find_place(source: DataSource, data_root: Path, *, dataset: str, holds: Call
     """
     root = data_root.absolute()
     places = [root / place for place in source.places]
-    if (found := next((folder for folder in places if folder.is_dir() and holds(folder)), None)) is not None:
+    there = [folder for folder in places if folder.is_dir()]
+    if (found := next(filter(holds, there), None)) is not None:
         return found
+    lacks = f" {there[0]} is there, but is not laid out so." if there else ""
     raise DataError(
         f"Data set '{dataset}' is not under {root} (--data-root), where it may be in {', '.join(source.places)}: "
-        f"{source.layout}. {source.get} Put it in {places[0]}. See {source.homepage}."
+        f"{source.layout}.{lacks} {source.get} Put it in {places[0]}. See {source.homepage}."
     )
 
 
@@ -45,14 +48,26 @@ def load_imagenet_folders(split: str, data_root: Path, *, dataset: str, source: 
     """
     folder = find_place(source, data_root, dataset=dataset, holds=has_imagenet_folders)
     names = tuple(child.name for child in visible_folders(folder))
+    are_numbers = all(map(str.isdecimal, names))
+    if not are_numbers:
+        check_wnids(folder, names)
     return folder_samples(
         FolderLayout(root=folder, splits={split: folder}, class_folders=names),
         split,
         dataset=dataset,
-        order="numeric" if all(map(str.isdecimal, names)) else None,
+        order="numeric" if are_numbers else None,
         label_space="imagenet-1k",
         color_mode="RGB",
     )
+
+
+def check_wnids(folder: Path, names: Sequence[str]) -> None:
+    """Raises a DataError unless all class folders of `folder` are named by a wnid of ImageNet."""
+    if others := sorted({*names} - {*(label_space_names("imagenet-1k") or ())}):
+        raise DataError(
+            f"{folder} has {len(others)} folders that are named after no class of ImageNet: {', '.join(others[:5])}"
+            f"{', ...' if len(others) > 5 else ''}. Move them out."
+        )
 
 
 def has_imagenet_folders(folder: Path) -> bool:

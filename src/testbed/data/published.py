@@ -25,7 +25,7 @@ TIMM_SETTINGS = {
     "imagenet-a-clean": "val-on-imagenet-a-classes",
     "imagenet-r": "imagenet-r",
     "imagenet-r-clean": "val-on-imagenet-r-classes",
-    "imagenetv2-matched-frequency": "imagenetv2-matched-frequency",
+    "imagenetv2-matched-frequency": "imagenetv2-matched-frequency-format-val",  # the form that is published
     "sketch": "imagenet-sketch",
 }
 _TIMM_COLUMNS = ("model", "img_size", "top1", "top5")

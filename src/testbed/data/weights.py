@@ -19,6 +19,7 @@ FOLDER_VARIABLE = "TESTBED_CHECKPOINTS"
 SUFFIXES = (".safetensors", ".pt", ".pth", ".pth.tar", ".bin", "")
 _SHA256_DIGITS = re.compile(r"-([0-9a-f]{8,64})\.")  # as torch.hub reads them in the name of a file
 _TIMEOUT = 10  # seconds without an answer
+_FROM_HUB = "let it be fetched from the hub"
 
 
 def checkpoints_root() -> Path:
@@ -160,31 +161,40 @@ class PublishedWeights:
 
         Raises: DataError: there is none and none can be fetched; one line names the file and where to put it.
         """
+        return self.found() or self._fetched(self.files())
+
+    def found(self) -> Path | None:
+        """The file under checkpoints/, else in the caches of the libraries; None where there is none yet."""
         if (path := next(filter(None, map(find_checkpoint, self.names)), None)) is not None:
             return path
-        files = self.files()
-        found = next((path for file in files if (path := file.cached()) is not None), None)
-        return found if found is not None else self._fetched(files)
+        return next((path for file in self.files() if (path := file.cached()) is not None), None)
+
+    def remedy(self) -> str:
+        """What is to be done where none is found."""
+        return f"It is fetched when the model is evaluated, if that is allowed. Or: {self._by_hand(self.files())}"
 
     def _fetched(self, files: Sequence[HubFile | UrlFile]) -> Path:
         reason = "nobody publishes them"
-        for file in files:
+        for index, file in enumerate(files):
             try:
                 if (path := file.fetched()) is not None:
                     return path
             except DataError as error:  # the next one would wait for the same network
-                raise self._missing(file, str(error)) from error
+                raise self._missing(files[index:], str(error)) from error
             reason = f"there is no {file.name} any more"
-        raise self._missing(files[0] if files else None, reason)
+        raise self._missing(files, reason)
 
-    def _missing(self, file: HubFile | UrlFile | None, reason: str) -> DataError:
-        ending = ".pth" if file is None else PurePosixPath(file.name).suffix
-        place = f"{checkpoints_root().absolute() / self.names[0]}{ending}"
-        source = "Put the file" if file is None else f"Get {file.address} and put it"
+    def _missing(self, files: Sequence[HubFile | UrlFile], reason: str) -> DataError:
         return DataError(
             f"Model '{self.model}' has no weights on this machine, and none can be fetched: {reason.rstrip('.')}. "
-            f"{source} at {place}, or name a file with --weights {self.model}=FILE."
+            f"{self._by_hand(files)}"
         )
+
+    def _by_hand(self, files: Sequence[HubFile | UrlFile]) -> str:
+        ending = PurePosixPath(files[0].name).suffix if files else ".pth"
+        place = f"{checkpoints_root().absolute() / self.names[0]}{ending}"
+        source = f"Get {files[0].address} and put it" if files else "Put the file"
+        return f"{source} at {place}, or name a file with --weights {self.model}=FILE."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,15 +223,24 @@ class FoundWeights:
         if (path := find_checkpoint(self.name)) is not None:
             return path
         if self.hub is None:
-            raise self._missing(f"train it: python train.py --model {self.model} --dataset {self.label_space}.")
+            raise DataError(self.remedy())
         try:
             return self.hub.path()
         except DataError as error:
-            raise self._missing(f"let it be fetched from the hub; but {error}") from error
+            raise DataError(self._three_ways(f"{_FROM_HUB}; but {error}")) from error
 
-    def _missing(self, third_way: str) -> DataError:
+    def found(self) -> Path | None:
+        """The file under checkpoints/, else in the hub's own cache; None where there is none yet."""
+        return find_checkpoint(self.name) or (self.hub.cached() if self.hub else None)
+
+    def remedy(self) -> str:
+        """What is to be done where none is found."""
+        training = f"train it: python train.py --model {self.model} --dataset {self.label_space}"
+        return self._three_ways(f"{_FROM_HUB if self.hub else training}.")
+
+    def _three_ways(self, third_way: str) -> str:
         file = checkpoints_root().absolute() / self.name
-        return DataError(
+        return (
             f"Model '{self.model}' (label space {self.label_space}) has no weights. There are three ways: name a file "
             f"with --weights {self.model}=FILE; put one at {file}.safetensors, .pt, .pth or .bin; or {third_way}"
         )

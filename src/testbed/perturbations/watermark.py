@@ -78,8 +78,7 @@ def find_font(name: str) -> Path:
         return found
     raise DataError(
         f"The font {name} is not in {', '.join(map(str, places))}. Get it from the folder imagenet_w/fonts of "
-        f"https://github.com/facebookresearch/Whac-A-Mole, and put it to {places[0]} ({paths.DATA_VARIABLE} names the "
-        "folder that holds this one)."
+        f"https://github.com/facebookresearch/Whac-A-Mole, and put it in {places[0]}."
     )
 
 

@@ -10,8 +10,10 @@ from tests.laboratory import Lab
 
 from eval_settings.eval_setting_base import EvalSetting, Shift, StandardDataset
 from registry import registry
-from testbed.commands.doctor import clean_name, suspicions
+from testbed.commands.doctor import _text, clean_name, suspicions
 from testbed.definitions import load_definitions
+from testbed.doctor.examination import Examination
+from testbed.records import MetricValue
 from testbed.store.store import Store
 
 PLUGIN = """
@@ -64,3 +66,14 @@ def test_few_right_answers_to_images_that_were_chosen_for_that_are_not_suspiciou
     with Store.open(tmp_path / "lab.sqlite") as store:
         wrong = Lab(store, num_samples=40).put("bad", "toy", [False] * 40)
         assert not list(suspicions([replace(wrong, setting="imagenet-a")], [setting]))
+
+
+def test_too_few_images_are_not_taken_for_a_sound_model() -> None:
+    few, many = (
+        " ".join(_text("a", "b", Examination(accuracy=accuracy, findings=(), num_tries=26)).split())
+        for n in (6, 300)
+        for accuracy in (MetricValue(name="top1", value=50.0, n=n, ci_low=20.0, ci_high=80.0),)
+    )
+    counts = "26 changes were tried, and one counts with at least 12 more images right"
+    assert few.endswith(f"{counts}, but only 3 are wrong: give more images.")
+    assert many.endswith(f"{counts}.")

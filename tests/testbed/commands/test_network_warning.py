@@ -18,7 +18,7 @@ def test_a_database_on_a_network_disk_is_warned_of(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(evaluate, "network_disk", lambda path: kind)
-    options = {"db_url": None, "use_db": False, "logdir": tmp_path / "log", "dry_run": False}
+    options = {"db_url": None, "use_db": False, "logdir": tmp_path / "log", "dry_run": False, "doctor": False}
     with evaluate._open_store(options) as store:
         assert store.list_models() == []
     told = capsys.readouterr().err

@@ -54,8 +54,16 @@ def test_it_tells_where_the_data_were_found(tmp_path: Path) -> None:
     assert (found["is_there"], found["found_in"]) == (True, str(tmp_path / "imagenet-r"))
 
 
+def test_a_place_that_holds_many_data_sets_is_told_by_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "imagenet").mkdir()
+    assert (card("val", tmp_path)["is_there"], card("svhn", tmp_path)["is_there"]) == (False, False)
+    (tmp_path / "val").mkdir()
+    assert card("val", tmp_path)["found_in"] == str(tmp_path)
+
+
 def test_it_counts_classes_columns_and_samples(tmp_path: Path) -> None:
-    names = ("objectnet-1.0", "val", "val@limit20", "val_subsampled_iid_1_32", "digits-noise-linf-0.1")
+    names = ("objectnet-1.0", "val", "val@limit20", "val_subsampled_iid_1_32", "digits-noise-linf-0.1",
+             "imagenet-c.fog.3_on-disk")  # fmt: skip
     found = [card(name, tmp_path) for name in names]
     assert [(one["n"], one["num_classes"], one["num_columns"]) for one in found] == [
         (18_574, 113, 125),
@@ -63,6 +71,7 @@ def test_it_counts_classes_columns_and_samples(tmp_path: Path) -> None:
         (20, 1_000, None),
         (1_562, 1_000, None),
         (597, 10, None),
+        (50_000, 1_000, None),
     ]
 
 
@@ -70,6 +79,7 @@ def test_it_names_the_metrics_and_what_they_are_held_against(tmp_path: Path) -> 
     metrics = card("imagenet-c.fog.3_in-memory", tmp_path)["metrics"]
     assert {"top1", "top5", "loss (against val)"} <= set(metrics)
     assert "loss (against val)" not in card("val", tmp_path)["metrics"]
+    assert "those of flip_rate" in card("cifar10-p.brightness", tmp_path)["metrics"]
 
 
 def test_it_tells_the_definition_and_leaves_out_what_is_not_used(tmp_path: Path) -> None:
@@ -80,6 +90,12 @@ def test_it_tells_the_definition_and_leaves_out_what_is_not_used(tmp_path: Path)
     assert "transform" not in tenth
     assert card("objectnet-1.0", tmp_path)["definition"]["transform"] == {"type": "CutBorder", "pixels": 2}
     assert json.dumps(card("imagenet-c.fog.3_on-disk", tmp_path))
+
+
+def test_a_setting_whose_files_are_missing_is_shown_all_the_same(tmp_path: Path) -> None:
+    found = card("imagenet-w", tmp_path)
+    assert "SourceHanSerifSC-ExtraLight.otf from imagenet_w/fonts" in found["get"]
+    assert "Whac-A-Mole" in found["definition"]["perturbation_fn_gpu"]["missing"]
 
 
 def test_what_is_stored_is_told_beside_it(

@@ -11,6 +11,7 @@ import pytest
 from models.model_base import Model, StandardNormalization
 from registry import registry
 from testbed.commands.definition import show_model
+from testbed.data import weights
 from testbed.definitions import load_definitions
 from testbed.errors import UnknownNameError
 
@@ -49,6 +50,22 @@ def test_a_name_of_several_label_spaces_is_shown_for_each_and_where_its_weights_
     cards = {card["label_space"]: card for card in show("resnet18")}
     assert set(cards) >= {"imagenet-1k", "cifar10"}
     assert "checkpoints/resnet18-cifar10" in cards["cifar10"]["weights"]
+
+
+def test_nothing_is_downloaded_for_a_look_and_a_download_is_not_said_to_be_forbidden(
+    show: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TESTBED_NO_DOWNLOAD")
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.setattr(weights, "retrieve", lambda *_, **__: pytest.fail("downloaded"))
+    said = show("alexnet")["weights"]
+    assert said.startswith(
+        "Not on this machine. It is fetched when the model is evaluated, if that is allowed. Or: Get"
+    )
+    assert str(tmp_path / "checkpoints/alexnet-imagenet-1k.pth") in said
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/alexnet-imagenet-1k.pth").touch()
+    assert show("alexnet")["weights"] == "checkpoints/alexnet-imagenet-1k.pth"
 
 
 def test_an_unknown_model_is_an_error_that_names_near_ones(show: Any) -> None:

@@ -18,6 +18,7 @@ from registry import registry
 from testbed.data.class_order import label_space_names
 from testbed.data.data_check import DataCheck, check_dataset, check_setting
 from testbed.definitions import load_definitions
+from testbed.errors import UnknownNameError
 
 load_definitions()
 WNIDS = label_space_names("imagenet-1k") or ()
@@ -86,7 +87,7 @@ def test_a_folder_of_no_class_and_one_without_images_are_told(tmp_path: Path) ->
     folder = write_imagenet_a(tmp_path)
     (folder / "n00000000").mkdir()
     (fault,) = check(small("imagenet-a", 200), tmp_path).faults
-    assert "1 of 201 class names are not among the 1000" in fault
+    assert fault == f"{folder} has 1 folders that are named after no class of ImageNet: n00000000. Move them out."
     (folder / "n00000000").rmdir()
     (folder / ALL[0] / "a.jpg").unlink()
     (fault,) = check(small("imagenet-a", 200), tmp_path).faults
@@ -146,6 +147,38 @@ def test_the_command_tells_a_line_each_and_exits_with_1_where_something_is_wrong
     assert found[0]["place"] == str(folder)
     assert found[0]["faults"] == ["200 samples of 200 classes, but there should be 7,500"]
     assert "Put it in" in found[1]["faults"][0]
+
+
+def test_a_split_that_a_setting_names_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, "ytbb-robust")
+    assert code == 1
+    assert [line.split(": ")[:2] for line in out.splitlines()] == [
+        ["ytbb-robust (anchors)", "wrong"],
+        ["ytbb-robust (frames)", "wrong"],
+    ]
+    assert "See https://modestyachts.github.io/natural-perturbations-website." in out
+
+
+def test_a_wrong_name_is_told_before_anything_is_looked_at(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbed.commands.data_check.check_dataset", lambda *_, **__: pytest.fail("it was looked at"))
+    with pytest.raises(UnknownNameError, match="Did you mean"):
+        run(capsys, "digits", "imagenet-aa")
+
+
+def test_copies_of_too_few_photos_are_told(tmp_path: Path) -> None:
+    name = f"{WNIDS[5]}/ILSVRC2012_val_00000001.JPEG"
+    write_class_image(tmp_path / "imagenet/val" / name, 5)
+    write_class_image(tmp_path / "ImageNet-C/fog/3" / name, 6)
+    (fault,) = check_setting(registry.eval_setting("imagenet-c.fog.3_on-disk"), data_root=tmp_path).faults
+    assert fault.startswith("1 samples of 1 classes, but there should be 50,000")
+
+
+def test_a_folder_that_is_laid_out_otherwise_is_named(tmp_path: Path) -> None:
+    write_class_image(tmp_path / "imagenet-a" / "test" / ALL[0] / "a.jpg", 6, size=8)
+    (fault,) = check(small("imagenet-a", 1), tmp_path).faults
+    assert f" {tmp_path / 'imagenet-a'} is there, but is not laid out so. " in fault
 
 
 def test_a_split_that_no_setting_evaluates_may_be_absent(
