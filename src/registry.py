@@ -83,6 +83,7 @@ class Registry:
     def add_model_family(self, prefix: str, family: ModelFamily) -> None:
         """Registers models named `prefix:REST`. The last family of a prefix counts."""
         self._model_families[prefix] = family
+        self._family_models = {n: m for n, m in self._family_models.items() if not n.startswith(f"{prefix}:")}
 
     def add_model_variants(self, variants: ModelVariants) -> None:
         """Registers variants that every model has, by a name that is made from the model's own."""
@@ -258,8 +259,7 @@ class Registry:
 
     def family_model_names(self) -> list[str]:
         """Names of the models that families list, sorted. Imports the libraries that they come from."""
-        families = self._model_families.items()
-        return sorted(f"{prefix}:{rest}" for prefix, family in families for rest in family.names())
+        return sorted(f"{prefix}:{rest}" for prefix, one in self._model_families.items() for rest in one.names())
 
     def eval_setting_names(self) -> list[str]:
         """Names of the registered and the listed derived settings, sorted."""

@@ -76,7 +76,10 @@ def unknown(kind: str, name: str, known: Iterable[str], failures: Sequence[Failu
 
 def listing_hint(kind: str) -> str:
     """How all names of a kind are listed, for kinds that can be."""
-    return "" if kind in ("dataset", "corruption") else f"All names: python db.py --list-{kind}s-registry"
+    if kind in ("dataset", "corruption"):
+        return ""
+    prefixes = ". Those of libraries have a prefix, as in timm:NAME or torchvision:NAME" if kind == "model" else ""
+    return f"All names: python db.py --list-{kind}s-registry{prefixes}"
 
 
 def expanded(kind: str, patterns: Iterable[str], known: Callable[[str], Iterable[str]]) -> list[str]:

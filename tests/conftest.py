@@ -56,6 +56,21 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+@pytest.fixture(scope="session")
+def families(cache_home: Path) -> Path:
+    """The folder of that cache with the names of all families of models: for a test that lists them in a command,
+    which would spend seconds on importing the libraries that they come from."""
+    from registry import registry
+    from testbed.definitions import load_definitions
+    from testbed.family_names import FOLDER, family_names
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TESTBED_HOME", str(cache_home))
+        load_definitions()
+        family_names(registry.model_families)
+    return cache_home / FOLDER
+
+
 @pytest.fixture
 def command(tmp_path: Path, cache_home: Path) -> Command:
     """Runs `eval.py`, `db.py` or `train.py` in the test's folder: `command('eval.py', '--models', ...)`."""

@@ -99,7 +99,7 @@ def test_an_unknown_name_is_answered_with_near_ones_and_files_that_failed(regist
     message = str(error.value)
     assert "Did you mean resnet50?" in message
     assert "clip.py (No module named 'clip')" in message
-    assert "--list-models-registry" in message
+    assert "--list-models-registry. Those of libraries have a prefix, as in timm:NAME" in message
 
 
 def test_a_model_of_another_label_space_is_found_only_if_it_is_the_only_one(registry: Registry) -> None:
@@ -141,6 +141,13 @@ def test_a_model_family_builds_each_name_once(registry: Registry) -> None:
     registry.add_model_family("made", Made())
     assert registry.model("made:x").name == "made:x"
     assert registry.model("made:x") is registry.model("made:x")
+
+
+def test_another_family_of_a_prefix_makes_its_models_anew(registry: Registry) -> None:
+    registry.add_model_family("made", Made())
+    before = registry.model("made:x")
+    registry.add_model_family("made", Made())
+    assert registry.model("made:x") is not before
 
 
 def test_a_glob_matches_a_family_only_by_its_prefix() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.class_order import label_space_names
+from testbed.data.timm_lists import wnids
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,8 +26,8 @@ _SUBSETS: Mapping[int, str] = {  # number of outputs -> timm's name of the list 
 class ImageNetColumns:
     """The `classify` of a model with a larger head: the logits of ImageNet's 1,000 classes, in their order.
 
-    Some heads lack a few of these classes. They get the smallest logit of the image and are so never answered; a
-    setting that has one of them is refused before it runs.
+    Some heads lack a few of these classes. They get the smallest logit of the image and are so never answered, which is
+    said before a setting runs that has one of them.
     """
 
     subset: str
@@ -56,8 +56,5 @@ def imagenet_columns(num_outputs: int) -> ImageNetColumns | None:
 @lru_cache
 def _columns(subset: str) -> tuple[int, ...]:
     """The column of every class of imagenet-1k; -1 where there is none."""
-    from timm.data.imagenet_info import ImageNetInfo
-
-    labels: Any = ImageNetInfo(subset).label_names
-    positions = {wnid: column for column, wnid in enumerate(labels())}
-    return tuple(positions.get(wnid, -1) for wnid in label_space_names("imagenet-1k") or ())
+    positions = {wnid: column for column, wnid in enumerate(wnids(subset))}
+    return tuple(positions.get(wnid, -1) for wnid in wnids("imagenet-1k"))

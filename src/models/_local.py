@@ -87,6 +87,7 @@ def local_model(path: str, options: LocalModelOptions) -> Model:
         version=_version(options.arch),
         label_space=options.label_space or UNKNOWN_LABEL_SPACE,
         weights=weights,
+        num_outputs=options.num_classes,
     )
 
 

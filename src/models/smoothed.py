@@ -50,6 +50,11 @@ class Votes:
     sigma: float
     num_samples: int
 
+    @property
+    def missing_classes(self) -> tuple[int, ...]:
+        """Classes that the base model was not trained on."""
+        return getattr(self.base.classify, "missing_classes", ())
+
     def identity(self) -> dict[str, Any]:
         """What the model's fingerprint holds of it, and the store of the meaning of its votes."""
         return {"sigma": self.sigma, "num_samples": self.num_samples}
@@ -150,13 +155,19 @@ class Smoothed:
             base,
             name=name,
             classify=Votes(base, sigma, num_samples),
-            eval_batch_size=max(1, base.eval_batch_size // COPIES),
+            eval_batch_size=_shared(base.eval_batch_size),
+            adversarial_batch_size=base.adversarial_batch_size and _shared(base.adversarial_batch_size),
             answers="votes",
             is_random=True,
             version=base.version and f"{base.version}, smoothed {VERSION}",
             baseline=base.name,
             description=f"{base.description or base.name}, by {num_samples} votes under noise of deviation {sigma:g}",
         )
+
+
+def _shared(batch_size: int) -> int:
+    """Images of which that many copies at once are as many as the base model takes."""
+    return max(1, batch_size // COPIES)
 
 
 registry.add_model_variants(Smoothed())

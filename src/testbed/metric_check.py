@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from testbed.errors import TestbedError
-from testbed.metrics.comparison import compare
 from testbed.records import MetricValue
-from testbed.results import accuracies_of, correct, own_metrics, store_comparison
+from testbed.results import accuracies_of, compared, own_metrics, store_comparison
 from testbed.store import verification
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -79,8 +78,8 @@ def _is_compared(evaluation: Evaluation, sound: dict[int, Evaluation]) -> bool:
     for reference, values in evaluation.comparisons().items():
         if reference in sound:
             stored = {value.name: value for value in values}
-            computed = compare(correct(sound[reference])[0], correct(evaluation))
-            if not all(_is_stored(value, stored) for value in computed.values()):
+            computed = compared(evaluation, sound[reference])
+            if not all(_is_stored(value, stored) for value in computed):
                 return False
     return True
 

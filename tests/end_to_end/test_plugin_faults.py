@@ -50,7 +50,7 @@ def test_a_metric_that_fails_is_missing_with_its_reason_and_can_be_computed_late
 
 
 def test_a_broken_file_hides_its_own_definitions_only_and_is_named_where_one_is_asked_for(
-    command: Command, tmp_path: Path
+    command: Command, tmp_path: Path, families: Path
 ) -> None:
     (tmp_path / "broken.py").write_text("import sys\nsys.exit('leaving')\n")
     (tmp_path / "torn.py").write_text("def f(:\n")

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,13 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
-def _imported(path: Path) -> Iterator[str]:
+@cache
+def _imported(path: Path) -> tuple[str, ...]:
     """Full names of the modules that a file imports, wherever in it; those for type checkers are left out."""
+    return tuple(_names(path))
+
+
+def _names(path: Path) -> Iterator[str]:
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):

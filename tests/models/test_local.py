@@ -62,6 +62,11 @@ def test_model_can_be_sent_to_a_worker(arch, checkpoint):
     assert sent.classifier_loader(weights=sent.weights)(torch.zeros(1, 3)).shape == (1, 5)
 
 
+def test_number_of_classes_is_known_before_the_network_is_built(arch, checkpoint):
+    assert local_model(str(checkpoint), LocalModelOptions(arch=arch, num_classes=5)).num_outputs == 5
+    assert local_model(str(checkpoint), LocalModelOptions(arch=arch)).num_outputs is None
+
+
 def test_wrong_number_of_classes_is_told_when_loaded(arch, checkpoint):
     model = local_model(str(checkpoint), LocalModelOptions(arch=arch, num_classes=4))
     with pytest.raises(DefinitionError, match=r"2 of another shape \(weight \[5, 3\] for \[4, 3\], .*--num-classes"):

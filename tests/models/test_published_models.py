@@ -15,7 +15,7 @@ from torchvision import models as torchvision_models
 
 import models.imagenet
 from models._imagenet_heads import imagenet_columns
-from models._timm_models import TimmModels
+from models._timm_models import TimmModels, _trained_on
 from models._torchvision_models import TorchvisionModels, load_torchvision
 from models.model_base import StandardTransform
 from registry import Registry
@@ -59,6 +59,12 @@ def test_timm_tells_preprocessing_label_space_and_training_data():
     assert (model.label_space, model.num_outputs, model.arch) == ("imagenet-1k", 1_000, "resnet50")
     assert TIMM.build("tf_efficientnet_l2.ns_jft_in1k").training_data == ("jft-300m", "imagenet-1k")
     assert TIMM.build("convnext_base.fb_in22k_ft_in1k").training_data == ("imagenet-22k", "imagenet-1k")
+    assert TIMM.build("regnety_160.swag_ft_in1k").training_data == ("instagram-3.6b", "imagenet-1k")
+
+
+def test_every_listed_model_of_timm_tells_what_it_was_trained_on():
+    tags = {name.partition(".")[2] for name in TIMM.names()}
+    assert [tag for tag in tags if not _trained_on(tag)] == []
 
 
 def test_a_name_without_a_tag_takes_timms_default_weights_and_finds_the_same_file(nothing_there):

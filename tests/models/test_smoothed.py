@@ -14,6 +14,7 @@ import torch
 from tests.workbench import Workbench, logits, unit, workbench
 from torch import Tensor, nn
 
+from models._imagenet_heads import imagenet_columns
 from models.model_base import Model, StandardNormalization
 from registry import registry
 from testbed.definitions import Sources, load_definitions
@@ -171,6 +172,22 @@ def test_a_smoothed_model_is_one_of_its_own() -> None:
     assert version.spec["definition"] == "version 1, smoothed 1"
     assert "classify" not in model_version(base).spec
     assert "classify" not in model_version(registry.model("digits-random-forest", "digits")).spec
+
+
+def test_a_smoothed_model_takes_as_many_copies_at_once_as_its_base_takes_images() -> None:
+    found = smoothed(model(eval_batch_size=64, adversarial_batch_size=16))
+    assert (found.eval_batch_size, found.adversarial_batch_size) == (8, 2)
+    assert smoothed(model(adversarial_batch_size=4)).adversarial_batch_size == 1
+    assert smoothed(model()).adversarial_batch_size is None
+
+
+def test_classes_that_the_base_model_lacks_are_missing_still() -> None:
+    columns = imagenet_columns(11_221)
+    assert columns is not None
+    found = smoothed(model(classify=columns)).classify
+    assert found is not None
+    assert found.missing_classes == columns.missing_classes != ()  # type: ignore[attr-defined]
+    assert smoothed(model()).classify.missing_classes == ()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ EVERY, NONE = np.ones(N, bool), np.zeros(N, bool)
 class Builder:
     """Puts evaluations with given outcomes into a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, dataset: str = "data") -> None:
         self.store = store
         self.dataset = DatasetVersion(
-            name="data", split="test", fingerprint=fingerprint("data"), targets=TARGETS, class_names=CLASSES,
+            name=dataset, split="test", fingerprint=fingerprint(dataset), targets=TARGETS, class_names=CLASSES,
             sample_ids=tuple(f"test/{index}" for index in range(N)),
         )  # fmt: skip
         store.put_dataset(self.dataset)
@@ -107,6 +107,12 @@ def test_a_difference_pairs_two_settings(store: Store) -> None:
     (row,) = rows(store, "top1(clean) - top1(noise) <= 10%", "shaky")
     assert row.answers[""].value == pytest.approx(0.05)
     assert row.verdict == "supported"
+
+
+def test_positions_in_two_data_sets_are_not_the_same_samples(store: Store) -> None:
+    Builder(store, "other").put("steady", "another", [EVERY])
+    with pytest.raises(DataError, match="not of the same samples"):
+        rows(store, "top1(clean) - top1(another) <= 10%", "steady")
 
 
 def test_fits_are_runs_and_noise_seeds_are_draws(store: Store) -> None:

@@ -23,9 +23,9 @@ SCRIPT = "PYTHONPATH=src python tests/testbed/test_coverage_table.py"
 
 
 @pytest.fixture(scope="module")
-def tables() -> list[str]:
+def tables(cache_home: Path, families: Path) -> list[str]:
     """The tables as a process of its own prints them: other tests have registered things in this one."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TESTBED_HOME": str(cache_home)}
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, env=environment, check=True)
     return done.stdout.rstrip("\n").split("\n\n")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import Command, Done
 
-from registry import registry
-from testbed.definitions import load_definitions
-from testbed.family_names import FOLDER, family_names
+from testbed import names
+from testbed.family_names import FOLDER
+from testbed.names import Names, registry_names
 
 MODEL = """
 from registry import registry
@@ -49,17 +49,6 @@ class Listing:
     def cache(self) -> Path:
         (file,) = (self.home / "names").iterdir()
         return file
-
-
-@pytest.fixture(scope="module")
-def families(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The names of the families, listed once: that takes seconds, and other tests tell when it is done again."""
-    folder = tmp_path_factory.mktemp("families") / FOLDER
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TESTBED_HOME", str(folder.parent))
-        load_definitions()
-        family_names(registry.model_families)
-    return folder
 
 
 @pytest.fixture
@@ -116,21 +105,21 @@ def test_a_broken_file_is_told_every_time(listing: Listing) -> None:
     assert listing.num_imports == 1
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"state": 1}', '{"state": "x", "names": {"models": [1]}}', "\0"])
-def test_a_damaged_cache_is_made_again_in_silence(listing: Listing, damage: str) -> None:
-    first = listing()
-    whole = listing.cache.read_text()
-    listing.cache.write_text(damage)
-    assert listing() == first
-    assert listing.cache.read_text() == whole
-
-
-def test_names_that_are_no_text_are_not_believed(listing: Listing) -> None:
-    first = listing()
-    content = json.loads(listing.cache.read_text())
-    content["names"]["models"] = [1, 2]
-    listing.cache.write_text(json.dumps(content))
-    assert listing() == first
+def test_a_damaged_cache_is_made_again_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TESTBED_HOME", str(tmp_path))
+    found = Names(models=("first",), eval_settings=("second",))
+    monkeypatch.setattr(names, "_imported", lambda plugins: found)
+    assert registry_names(()) == found
+    (cache,) = (tmp_path / "names").iterdir()
+    whole = json.loads(cache.read_text())
+    no_text = json.dumps({**whole, "names": {**whole["names"], "models": [1, 2]}})
+    for damage in ("", "{", "[]", '{"state": 1}', '{"state": "x", "names": {"models": [1]}}', "\0", no_text):
+        cache.write_text(damage)
+        assert registry_names(()) == found
+        assert json.loads(cache.read_text()) == whole
+    assert capsys.readouterr() == ("", "")
 
 
 def test_another_state_of_python_or_its_packages_is_another_cache(listing: Listing, tmp_path: Path) -> None:
@@ -140,9 +129,15 @@ def test_another_state_of_python_or_its_packages_is_another_cache(listing: Listi
     assert listing.num_imports == 2
 
 
-def test_without_a_place_for_the_cache_there_is_a_listing(listing: Listing, tmp_path: Path) -> None:
+def test_without_a_place_for_the_cache_names_are_found_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
-    assert "from-first" in listing(TESTBED_HOME=str(tmp_path / "file" / "home")).out.split()
+    monkeypatch.setenv("TESTBED_HOME", str(tmp_path / "file" / "home"))
+    found = [Names(models=("first",), eval_settings=()), Names(models=("second",), eval_settings=())]
+    left = iter(found)
+    monkeypatch.setattr(names, "_imported", lambda plugins: next(left))
+    assert [registry_names(()), registry_names(())] == found
 
 
 def test_two_sets_of_plugins_do_not_take_each_others_cache(listing: Listing, command: Command) -> None:
@@ -173,8 +168,9 @@ def _complete(command: Command, home: Path, words: str) -> list[str]:
     return [line.partition(",")[2] for line in done.out.splitlines() if line]
 
 
-def test_completion_offers_the_names_of_the_last_listing(command: Command, tmp_path: Path) -> None:
+def test_completion_offers_the_names_of_the_last_listing(command: Command, tmp_path: Path, families: Path) -> None:
     home = tmp_path / "home"
+    shutil.copytree(families, home / FOLDER)
     assert _complete(command, home, "eval.py --models digits-r") == [], "nothing was listed yet"
     command("db.py", "--list-models-registry", TESTBED_HOME=str(home))
     models = ["digits-random-forest", "digits-resnet"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,15 @@ class Try:
     def p_value(self, num_tries: int) -> float:
         """Chance of such a gain by one of as many tries if none of them changed anything (McNemar, Bonferroni)."""
         return min(1.0, num_tries * mcnemar_p(self.after, self.before, alternative="greater"))
+
+
+def least_images(num_images: int, *, num_tries: int) -> int:
+    """How many images more a change must have right to count, with none more wrong.
+
+    >>> least_images(300, num_tries=26), least_images(1000, num_tries=26)
+    (12, 30)
+    """
+    return max(math.ceil(math.log2(num_tries / LEVEL)), math.ceil(LEAST_GAIN * num_images))
 
 
 def best(tries: Sequence[Try], *, num_tries: int) -> Try | None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from eval_settings.eval_setting_base import EvalSetting
 from models.model_base import Model
+from testbed.class_subset import NO_LABEL, columns_of
 from testbed.data.class_order import label_space_names
 from testbed.errors import DefinitionError
+from testbed.records import IntArray
 from testbed.signatures import argument_names
 
 _SHOWN = 3
+_FEW = 0.01  # of the classes: a model that lacks more of them is not one for this setting
 
 
-def check_label_space(model: Model, setting: EvalSetting, label_space: str | None) -> None:
+def check_label_space(model: Model, setting: EvalSetting, label_space: str | None, warn: Callable[[str], None]) -> None:
     """Compares what a model says of its outputs with a label space that is known by name, before data are looked at.
 
-    Raises: DefinitionError: another number, other or otherwise ordered names, or classes of the setting that it lacks.
+    `warn` is told where the model lacks a few of the setting's classes.
+
+    Raises: DefinitionError: another number, other or otherwise ordered names, or more than a few classes that it lacks.
     """
     says_something = (model.num_outputs, model.class_names, getattr(model.classify, "missing_classes", None))
     if label_space is None or not any(says_something) or not (names := label_space_names(label_space)):
@@ -25,7 +32,7 @@ def check_label_space(model: Model, setting: EvalSetting, label_space: str | Non
     if not (picks_itself and setting.class_sublist is not None):
         _check_number(model, setting, names)
     _check_names(model, setting, names)
-    _check_missing(model, setting, names)
+    _check_missing(model, setting, names, warn)
 
 
 def check_classes(model: Model, setting: EvalSetting, class_names: Sequence[str]) -> None:
@@ -40,24 +47,53 @@ def check_classes(model: Model, setting: EvalSetting, class_names: Sequence[str]
         _check_names(model, setting, class_names)
 
 
-def _check_number(model: Model, setting: EvalSetting, class_names: Sequence[str]) -> None:
-    if model.num_outputs in (None, len(class_names)):
+def check_targets(setting: EvalSetting, labels: IntArray, num_classes: int, warn: Callable[[str], None]) -> None:
+    """Says how many samples are of none of the classes that a setting lists, and so cannot be right.
+
+    A setting with a `metrics_fn` may have its own idea of what is right.
+
+    Args:
+        labels: (n,) targets or (n, labels) label sets over the setting's classes; -1 for none of them.
+        num_classes: of the data set.
+    Raises: DefinitionError: all of them.
+    """
+    if setting.columns is None or setting.metrics_fn is not None:
+        return
+    is_among = labels.reshape(len(labels), -1).max(axis=1, initial=NO_LABEL) >= 0
+    if (num_lost := int(np.count_nonzero(~is_among))) == 0:
+        return
+    told = (
+        f"{num_lost:,} of {len(labels):,} samples of '{setting.name}' are of none of the {len(setting.columns)} "
+        "classes in its class_sublist"
+    )
+    if num_lost < len(labels):
+        warn(f"{told}, and count as wrong.")
         return
     raise DefinitionError(
-        f"Model '{model.name}' has {model.num_outputs:,} outputs, but the classes of '{setting.name}' are "
+        f"{told}, so that none could be right. Its data set has {num_classes} classes. Where they are those of the "
+        "list, there must be as many; else the list must hold columns of the model's outputs that are the data's."
+    )
+
+
+def _check_number(model: Model, setting: EvalSetting, class_names: Sequence[str]) -> None:
+    num_outputs = len(model.class_names) if model.class_names and model.num_outputs is None else model.num_outputs
+    if num_outputs in (None, len(class_names)):
+        return
+    raise DefinitionError(
+        f"Model '{model.name}' has {num_outputs:,} outputs, but the classes of '{setting.name}' are "
         f"{len(class_names):,}. Use a model of the setting's label space, or give it a classify function that picks "
         "the classes."
     )
 
 
 def _check_names(model: Model, setting: EvalSetting, class_names: Sequence[str]) -> None:
-    if model.class_names is None:
+    if model.class_names is None or len(model.class_names) != len(class_names):  # of a model that picks them itself
         return
     outputs, classes = (tuple(map(_plain, names)) for names in (model.class_names, class_names))
     shared = set(outputs) & set(classes)
     if outputs == classes or len(shared) < len(classes) / 2:  # names of another kind, such as words for wnids
         return
-    wrong = [index for index, name in enumerate(outputs) if index >= len(classes) or name != classes[index]]
+    wrong = [index for index, name in enumerate(outputs) if name != classes[index]]
     examples = ", ".join(f"{i} is '{model.class_names[i]}' for '{class_names[i]}'" for i in wrong[:_SHOWN])
     raise DefinitionError(
         f"The outputs of model '{model.name}' are not the classes of '{setting.name}' in their order: {len(wrong)} of "
@@ -66,22 +102,23 @@ def _check_names(model: Model, setting: EvalSetting, class_names: Sequence[str])
     )
 
 
-def _check_missing(model: Model, setting: EvalSetting, class_names: Sequence[str]) -> None:
+def _check_missing(model: Model, setting: EvalSetting, class_names: Sequence[str], warn: Callable[[str], None]) -> None:
     lacked = set(getattr(model.classify, "missing_classes", ()))
-    needed = set(range(len(class_names)) if setting.class_sublist is None else _columns(setting.class_sublist))
+    needed = set(range(len(class_names)) if setting.class_sublist is None else columns_of(setting.class_sublist))
     if not (missing := sorted(lacked & needed)):
         return
     named = ", ".join(class_names[index] for index in missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
-    raise DefinitionError(
-        f"Model '{model.name}' was not trained on {len(missing)} of the {len(needed):,} classes of '{setting.name}' "
-        f"({named}), and could never answer them. Use a setting without these classes, or weights that were fine-tuned "
-        "on all of them."
+    told = (
+        f"model '{model.name}' was not trained on {len(missing)} of the {len(needed):,} classes of '{setting.name}' "
+        f"({named})"
     )
-
-
-def _columns(sublist: Iterable[int | Sequence[int]]) -> list[int]:
-    """All columns of a sublist whose entries are columns, or several of them that count as one class."""
-    return [column for entry in sublist for column in (entry if isinstance(entry, Sequence) else (entry,))]
+    if len(missing) <= _FEW * len(needed):
+        warn(f"{told}: their samples count as wrong.")
+        return
+    raise DefinitionError(
+        f"{told[0].upper()}{told[1:]}, and could never answer them. Use a setting without these classes, or weights "
+        "that were fine-tuned on all of them."
+    )
 
 
 def _plain(name: str) -> str:

@@ -68,7 +68,9 @@ def make_plan(request: Request) -> list[Pairing]:
     Raises: UnknownNameError: a name that is not registered.
     """
     suffix = "" if request.limit is None else f"@limit{request.limit}"
-    names = [f"{name}{suffix}" for name in registry.expand("eval-setting", request.eval_settings)]
+    children = left_out(request.eval_settings)
+    found = registry.expand("eval-setting", request.eval_settings)
+    names = [f"{name}{suffix}" for name in found if name not in children]
     models = registry.expand("model", request.models)
     pairings: dict[tuple[str, str, int], Pairing] = {}
     for name in names:
@@ -77,6 +79,13 @@ def make_plan(request: Request) -> list[Pairing]:
                 for pairing in _with_parent(registry.eval_setting(name), model_name, seed, request):
                     pairings.setdefault((pairing.setting.name, model_name, seed), pairing)
     return list(pairings.values())
+
+
+def left_out(patterns: Sequence[str]) -> dict[str, str]:
+    """The settings that a glob finds beside their `parent_eval_setting`, which stands for them, and that parent."""
+    names = registry.expand("eval-setting", patterns)
+    parents = {name: registry.eval_setting(name).parent_eval_setting for name in names if name not in patterns}
+    return {name: parent for name, parent in parents.items() if parent is not None and parent in names}
 
 
 def _with_parent(setting: EvalSetting, model_name: str, seed: int, request: Request) -> Iterator[Pairing]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from registry import registry
 from testbed.class_subset import columns_of
 from testbed.cli import say
 from testbed.cores import available_cores
@@ -14,8 +15,8 @@ from testbed.data.filling import BankFiller
 from testbed.engine.data import Data
 from testbed.engine.measuring import with_measured_batches, with_places
 from testbed.engine.place import Place
-from testbed.engine.plan import Request, make_plan
-from testbed.engine.preflight import Preparation, Ready, prepare
+from testbed.engine.plan import Request, left_out, make_plan
+from testbed.engine.preflight import Preparation, Ready, located, prepare
 from testbed.engine.schedule import Pending, make_units
 from testbed.engine.stored_otherwise import stored_otherwise
 from testbed.errors import DefinitionError
@@ -90,12 +91,14 @@ def plan_evaluations(
         uses_bank=place.uses_bank,
         bank_limit=place.bank_limit,
     )
+    _tell_left_out(request)
     device = place.devices.names[0]
     prepared = prepare(make_plan(request), data, device=device, threads=place.threads, arithmetic=place.arithmetic)
     if request.batch_size == "auto":
         prepared = with_measured_batches(prepared, place)
     prepared = with_places(prepared, place, store)
-    wanted = tuple(ready for ready in prepared.evaluations if not _has_complete_parent(store, ready))
+    version_of = cache(lambda name: located(registry.eval_setting(name), data).version.fingerprint)
+    wanted = tuple(ready for ready in prepared.evaluations if not _has_complete_parent(store, ready, version_of))
     preparation = replace(prepared, evaluations=wanted)
     states = store.find_evaluations(ready.key for ready in preparation.distinct)
     new = [ready for ready, state in zip(preparation.distinct, states, strict=True) if state is None]
@@ -113,6 +116,15 @@ def plan_evaluations(
     )
     _check_outputs(planned, store)
     return planned
+
+
+def _tell_left_out(request: Request) -> None:
+    if children := left_out(request.eval_settings):
+        child, parent = next(iter(children.items()))
+        say(
+            f"Notice: {len(children)} setting(s) that a glob found are left out, as '{parent}' stands for {child}, for "
+            "example. Name what is to be run beside its parent."
+        )
 
 
 def _check_outputs(planned: Planned, store: Store) -> None:
@@ -143,8 +155,11 @@ def _missing(state: EvaluationState | None, ready: Ready, store_logits: str | No
     return tuple(state.missing(num_draws=ready.pairing.num_draws, store_logits=store_logits))
 
 
-def _has_complete_parent(store: Store, ready: Ready) -> bool:
-    """Whether the setting's `parent_eval_setting` is complete for the model and stands for this one."""
+def _has_complete_parent(store: Store, ready: Ready, version_of: Callable[[str], str]) -> bool:
+    """Whether the setting's `parent_eval_setting` is complete for the very model and noise, and stands for this one.
+
+    `version_of` tells the fingerprint of a setting as it is defined today.
+    """
     parent, model = ready.setting.parent_eval_setting, ready.pairing.model
     if parent is None:
         return False
@@ -156,7 +171,9 @@ def _has_complete_parent(store: Store, ready: Ready) -> bool:
         status="complete",
         is_stale=False,
     )
-    is_found = any(dict(one.numerics) == dict(ready.key.numerics) for one in found)
+    ours = ready.key.model_fingerprint, ready.key.noise_seed, dict(ready.key.numerics)
+    alike = [one for one in found if (one.model_fingerprint, one.noise_seed, dict(one.numerics)) == ours]
+    is_found = any(one.setting_fingerprint == version_of(parent) for one in alike)
     if is_found:
         say(f"Notice: '{parent}' is complete for {model.name} and stands for {ready.setting.name}, which is not run.")
     return is_found

@@ -20,7 +20,7 @@ from testbed.data.imagebank import Bank
 from testbed.engine.arithmetic import Arithmetic
 from testbed.engine.data import Data, limited
 from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
-from testbed.engine.label_spaces import check_classes, check_label_space
+from testbed.engine.label_spaces import check_classes, check_label_space, check_targets
 from testbed.engine.plan import Pairing, label_space, run_split
 from testbed.engine.unit import Task
 from testbed.errors import DataError, StoreError, TestbedError
@@ -98,7 +98,7 @@ def prepare(
     Raises: DataError: weights or a data set are missing, or data are damaged or of another size than declared.
     """
     for pairing in pairings:
-        check_label_space(pairing.model, pairing.setting, label_space(pairing.setting))
+        check_label_space(pairing.model, pairing.setting, label_space(pairing.setting), data.warn_once)
     for model in {(pairing.model.name, pairing.model.label_space): pairing.model for pairing in pairings}.values():
         model_version(model)  # missing weights are told before anything is decoded or measured
     tasks: dict[tuple[str, str, int], Task] = {}
@@ -236,14 +236,17 @@ def _task(pairing: Pairing, found: Located, data: Data) -> Task:
     setting, samples, indices = found.setting, found.samples, found.indices
     sets = None if samples.label_sets is None else padded_label_sets([samples.label_sets[index] for index in indices])
     positions = partial(targets_in_subset, sublist=setting.columns, num_classes=len(samples.class_names))
+    targets, label_sets = positions(samples.targets[indices]), None if sets is None else positions(sets)
+    labels = targets if label_sets is None else label_sets
+    check_targets(setting, labels, len(samples.class_names), data.warn_once)
     return Task(
         setting=pairing.setting.name,
         dataset=samples.dataset,
         label_space=label_space(setting),
         bank=data.bank(pairing.setting, pairing.model),
         sample_indices=indices.astype(np.int64),
-        targets=positions(samples.targets[indices]),
-        label_sets=None if sets is None else positions(sets),
+        targets=targets,
+        label_sets=label_sets,
         num_classes=len(samples.class_names),
         epsilon=setting.shift.epsilon if setting.shift and pairing.setting.needs_separation else None,
         fit_indices=found.fit_indices,

@@ -89,19 +89,28 @@ def certify(
 
 
 def smoothing_metrics(
-    votes: ArrayLike, targets: IntArray, *, sigma: float, num_samples: int, alpha: float = ALPHA
+    votes: ArrayLike,
+    targets: IntArray,
+    *,
+    sigma: float,
+    num_samples: int,
+    label_sets: IntArray | None = None,
+    alpha: float = ALPHA,
 ) -> list[MetricValue]:
     """`abstention`, `smoothed_accuracy` and `certified_accuracy_at_R`, in percent of the images.
 
     An abstention counts as wrong. An image counts as certified at a radius where its own class has been shown, at
     confidence 1 - alpha, to be what the smoothed classifier answers with in all of that ball. The class is the image's,
-    which no vote has chosen, so that the votes that show it need no others that select it.
+    which no vote has chosen, so that the votes that show it need no others that select it. Of several right classes the
+    votes do choose: the largest is then shown at confidence 1 - alpha / 2, for as their probabilities add up to 1 at
+    most, that any of them is shown wrongly is twice as likely at most as it is for one.
 
     Args:
         votes: (draws, n, classes).
         targets: (n,) class indices; -1 for a class without a column.
         sigma: of the noise, in [0, 1] pixel units.
         num_samples: votes that were cast for each image.
+        label_sets: (n, labels) all classes that are right, rows filled up with -1; None where only targets are.
         alpha: see `predict`.
     Raises: ShapeError: lengths differ. DataError: there are more votes than were cast.
     """
@@ -111,16 +120,27 @@ def smoothing_metrics(
     if counts.size and counts.sum(axis=-1).max() > num_samples:
         raise DataError(f"An image has {counts.sum(axis=-1).max():g} votes, but {num_samples} were cast.")
     told = predict(counts, alpha=alpha)
-    own = np.take_along_axis(counts, np.broadcast_to(targets[:, None], (*counts.shape[:2], 1)), axis=-1)[..., 0]
-    lower = lower_bound(np.where(targets >= 0, own, 0), num_samples, alpha=alpha)
+    labels = targets[:, None] if label_sets is None else label_sets
+    lower = _lower_of_right(counts, labels, num_samples, alpha=alpha)
     radii = np.where(lower > 0.5, certified_radius(lower, sigma=sigma), -1)
     largest = float(certified_radius(lower_bound(num_samples, num_samples, alpha=alpha), sigma=sigma))
     facts = {"alpha": alpha, "sigma": sigma, "num_samples": num_samples}
     return [
         _share("abstention", told == ABSTAINS, facts),
-        _share("smoothed_accuracy", (told == targets) & (targets >= 0), facts),
+        _share("smoothed_accuracy", ((told[..., None] == labels) & (labels >= 0)).any(axis=-1), facts),
         *(_certified(radius, radii, largest, facts) for radius in RADII),
     ]
+
+
+def _lower_of_right(
+    counts: NDArray[np.float64], labels: IntArray, num_samples: int, *, alpha: float
+) -> NDArray[np.float64]:
+    """The probability (draws, n) of the right class that has most votes, at least."""
+    of_each = np.take_along_axis(counts, np.broadcast_to(labels, (*counts.shape[:2], labels.shape[1])), axis=-1)
+    most = np.where(labels >= 0, of_each, 0).max(axis=-1)
+    is_chosen = np.count_nonzero(labels >= 0, axis=1) > 1
+    bounds = (lower_bound(most, num_samples, alpha=share) for share in (alpha / 2, alpha))
+    return np.where(is_chosen, *bounds)
 
 
 def _certified(radius: float, radii: NDArray[np.float64], largest: float, facts: dict[str, Any]) -> MetricValue:

@@ -3,6 +3,7 @@
 from testbed.results.own import (
     accuracies,
     accuracies_of,
+    compared,
     correct,
     own_metrics,
     recompute,
@@ -15,6 +16,6 @@ from testbed.results.runs import Result, Run, accuracies_over_runs, by_fit, comp
 
 __all__ = [
     "COMPARISONS", "Precision", "Result", "Run", "accuracies", "accuracies_of", "accuracies_over_runs", "by_fit",
-    "compare_runs", "comparison_records", "correct", "evaluation_record", "own_metrics", "recompute", "result_of",
-    "results_object", "store_comparison", "store_metrics", "table",
+    "compare_runs", "compared", "comparison_records", "correct", "evaluation_record", "own_metrics", "recompute",
+    "result_of", "results_object", "store_comparison", "store_metrics", "table",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from testbed.results.runs import by_fit, outcomes_of
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
+
+_POSITION = re.compile(r"[^/]+/\d+")
 
 
 class NotStoredError(UnknownNameError):
@@ -183,13 +186,20 @@ def _check_same(pair: tuple[Group, ...], claim: Claim) -> None:
     """Refuses two settings that are not of the same samples, fitted models and clean evaluations."""
     first, second = ([fit[0] for fit in by_fit(group)] for group in pair)
     seeds = [[run.evaluation.fit_seed for run in runs] for runs in (first, second)]
-    if seeds[0] != seeds[1] or any(
-        one.evaluation.sample_ids() != other.evaluation.sample_ids() for one, other in zip(first, second, strict=True)
+    if seeds[0] != seeds[1] or not all(
+        _are_same_samples(one.evaluation, other.evaluation) for one, other in zip(first, second, strict=True)
     ):
         raise DataError(f"{' and '.join(claim.settings)} are not of the same samples and runs, which a difference is.")
     parents = [[run.clean.id if run.clean else None for run in runs] for runs in (first, second)]
     if claim.metric != "top1" and parents[0] != parents[1]:
         raise DataError(f"{' and '.join(claim.settings)} have other clean parents: their {claim.metric} is of others.")
+
+
+def _are_same_samples(one: Evaluation, other: Evaluation) -> bool:
+    """Whether two evaluations are of the same samples; ids such as `test/17` are positions, which every set has."""
+    ids = one.sample_ids()
+    is_known = one.dataset == other.dataset or not all(_POSITION.fullmatch(name) for name in ids)
+    return is_known and ids == other.sample_ids()
 
 
 def _classes(group: Group) -> dict[str, int]:

@@ -55,11 +55,15 @@ def store_metrics(store: Store, evaluation_id: int) -> None:
 
 def store_comparison(store: Store, shifted: Evaluation, clean: Evaluation) -> None:
     """Computes and stores how a shifted evaluation compares with its clean parent, or why it does not."""
+    store.put_metrics(shifted.id, compared(shifted, clean), reference_evaluation_id=clean.id)
+
+
+def compared(shifted: Evaluation, clean: Evaluation) -> list[MetricValue]:
+    """MSCR, loss and recovery of one evaluation, joined with a clean one by sample; undefined where that lacks one."""
     try:
-        values = list(compare(clean_correct(shifted, clean), correct(shifted)).values())
+        return list(compare(clean_correct(shifted, clean), correct(shifted)).values())
     except DataError as error:
-        values = undefined_comparisons(shifted.n, str(error))
-    store.put_metrics(shifted.id, values, reference_evaluation_id=clean.id)
+        return undefined_comparisons(shifted.n, str(error))
 
 
 def recompute(store: Store) -> int:

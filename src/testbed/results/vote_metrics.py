@@ -18,7 +18,11 @@ def vote_metrics(evaluation: Evaluation) -> list[MetricValue]:
     try:
         votes = np.stack([evaluation.in_setting(evaluation.logits(draw)) for draw in range(evaluation.num_draws)])
         return smoothing_metrics(
-            votes, evaluation.targets(), sigma=meaning["sigma"], num_samples=meaning["num_samples"]
+            votes,
+            evaluation.targets(),
+            sigma=meaning["sigma"],
+            num_samples=meaning["num_samples"],
+            label_sets=evaluation.label_sets(),
         )
     except TestbedError as error:  # the votes were not kept
         return [MetricValue(name="smoothed_accuracy", value=None, n=evaluation.n, reason=str(error))]

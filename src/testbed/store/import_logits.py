@@ -87,7 +87,9 @@ def import_logits(store: Store, directory: Path, *, run_id: int | None = None) -
         answers = _Answers(file=file, setting=setting, order=_order(file, setting), is_cut=_is_cut(file, setting))
         _check_draws(answers)
         _check_finite(answers)
-        numerics = {"device": "elsewhere", **file.numerics} | ({"is_cut_by_model": True} if answers.is_cut else {})
+        numerics = {"device": "elsewhere", **file.numerics}
+        numerics.pop("is_cut_by_model", None)  # what an index says may be of the file as it was saved
+        numerics |= {"is_cut_by_model": True} if answers.is_cut else {}
         key = EvaluationKey(
             model_fingerprint=model.fingerprint,
             setting_fingerprint=setting.fingerprint,

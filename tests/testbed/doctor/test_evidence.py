@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.doctor.evidence import LEVEL, Try, alike, best
+from testbed.doctor.evidence import LEVEL, Try, alike, best, least_images
 
 WRONG = np.zeros(100, bool)
 
@@ -22,6 +22,14 @@ def test_the_p_value_counts_every_try() -> None:
     assert best([one], num_tries=10) is one
     assert LEVEL < 50 * 2.0**-12
     assert best([one], num_tries=50) is None
+
+
+@pytest.mark.parametrize(("num_images", "num_tries"), [(100, 1), (100, 26), (100, 32), (100, 33), (1000, 26)])
+def test_the_least_gain_that_counts_is_told(num_images: int, num_tries: int) -> None:
+    before, least = np.zeros(num_images, bool), least_images(num_images, num_tries=num_tries)
+    enough, too_few = (Try(before=before, after=np.arange(num_images) < count) for count in (least, least - 1))
+    assert best([enough], num_tries=num_tries) is enough
+    assert best([too_few], num_tries=num_tries) is None
 
 
 def test_a_gain_that_is_too_small_is_none_however_many_images_prove_it() -> None:

@@ -13,7 +13,7 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model, StandardTransform
 from registry import Registry
 from testbed.engine import plan
-from testbed.engine.plan import Pairing, Request, make_plan, run_split
+from testbed.engine.plan import Pairing, Request, left_out, make_plan, run_split
 from testbed.engine.preflight import shard_size
 from testbed.errors import DefinitionError
 from testbed.perturbations.corruptions.corrupt import Corrupt
@@ -54,6 +54,20 @@ def test_a_clean_parent_is_added_once_and_before_what_it_is_compared_with() -> N
 
 def test_the_parent_of_a_model_that_resizes_is_in_the_canonical_space() -> None:
     assert pairs(planned("resizing")) == [("resizing", "toy@32px"), ("resizing", "toy-mscr-linf")]
+
+
+def test_a_glob_leaves_out_a_child_beside_its_parent_and_a_name_does_not(registry: Registry) -> None:
+    for name, parent in (("whole", None), ("whole_10percent", "whole"), ("other_10percent", "other")):
+        child = EvalSetting(name=name, dataset=StandardDataset(name="toy"), parent_eval_setting=parent)
+        registry.add_eval_setting(child)
+
+    def settings(*names: str) -> list[str]:
+        return [setting for _, setting in pairs(planned("as-it-is", settings=names))]
+
+    assert settings("whole*", "other*") == ["whole", "other_10percent"]
+    assert left_out(("whole*", "other*")) == {"whole_10percent": "whole"}
+    assert settings("whole*", "whole_10percent") == ["whole", "whole_10percent"]
+    assert settings("*_10percent") == ["other_10percent", "whole_10percent"]
 
 
 def test_a_limit_is_on_a_setting_and_on_its_parent() -> None:

@@ -77,6 +77,21 @@ def test_accuracies_count_abstentions_as_wrong_and_an_images_own_class() -> None
     assert low < 60 < high
 
 
+def test_any_of_an_images_classes_is_right() -> None:
+    """66 of 100 votes show a class that was named before, and none that they themselves chose of two."""
+    votes = np.array([[[70, 20, 10], [2, 98, 0], [66, 26, 8], [66, 26, 8], [0, 0, 100]]])
+    label_sets = np.array([[1, 0], [1, -1], [0, 1], [0, -1], [-1, -1]])
+    lower = {alpha: float(lower_bound(66, 100, alpha=alpha)) for alpha in (0.001, 0.0005)}
+    assert lower[0.0005] < 0.5 < lower[0.001]
+    found = smoothing_metrics(votes, label_sets[:, 0], sigma=0.25, num_samples=100, label_sets=label_sets)
+    values = {value.name: value.value for value in found}
+    assert values["smoothed_accuracy"] == 80
+    assert values["certified_accuracy_at_0"] == 60, "of the two with 66 votes the one without a choice"
+    alone = smoothing_metrics(votes, label_sets[:, 0], sigma=0.25, num_samples=100, label_sets=label_sets[:, :1])
+    plain = smoothing_metrics(votes, label_sets[:, 0], sigma=0.25, num_samples=100)
+    assert [value.value for value in alone] == [value.value for value in plain]
+
+
 def test_draws_are_averaged_and_their_images_counted_once() -> None:
     votes = np.array([[[100, 0], [100, 0]], [[100, 0], [50, 50]]])
     found = {v.name: v for v in smoothing_metrics(votes, np.array([0, 0]), sigma=0.5, num_samples=100)}

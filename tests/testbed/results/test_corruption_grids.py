@@ -145,6 +145,7 @@ def fake(setting: str, ids: str, right: list[int]) -> Any:
     return SimpleNamespace(
         model="net", setting=setting, n=len(ids), test_fraction=None, sample_ids=lambda: list(ids),
         target_ranks=lambda: np.where([right], 0, 1), has_samples_of=lambda other: other.sample_ids() == list(ids),
+        sequences=lambda: None,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.laboratory import Lab
 
 from testbed.errors import DataError
+from testbed.metric_check import verify
 from testbed.results import Run, compare_runs, result_of, store_comparison
 from testbed.results.levels import Levels, answers
 from testbed.results.own import clean_correct
@@ -93,6 +94,21 @@ def test_a_comparison_with_other_samples_is_stored_as_undefined(tmp_path: Path) 
         assert "test/4, which its clean setting 'toy' does not have" in values[0].reason
         result = result_of([Run(seed=0, evaluation=shifted, clean=clean)])
         assert result.comparisons["mscr"].reason == values[0].reason
+
+
+@pytest.mark.parametrize(("num_clean", "loss"), [(6, 50.0), (4, None)])
+def test_a_comparison_with_more_or_fewer_clean_samples_is_verified_as_it_was_computed(
+    tmp_path: Path, num_clean: int, loss: float | None
+) -> None:
+    """5 photos of each class are compared with the clean setting of all photos, say."""
+    with Store.open(tmp_path / "s.sqlite") as store:
+        clean = Lab(store, num_samples=num_clean).put("net", "toy", [1, 0, 1, 0, 1, 1][:num_clean])
+        num_shifted = 10 - num_clean
+        shifted = Lab(store, num_samples=num_shifted).put("net", "toy-mscr-linf", [1, 1, 0, 0, 0, 0][:num_shifted])
+        store_comparison(store, shifted, clean)
+        assert verify(store).findings == ()
+        (values,) = store.evaluation_by_id(shifted.id).comparisons().values()
+    assert next(value.value for value in values if value.name == "loss") == loss
 
 
 def test_logits_cannot_be_imported_where_every_run_has_other_samples(tmp_path: Path) -> None:

@@ -160,6 +160,8 @@ def test_logits_of_all_columns_are_merged(store: Store, samples: Any, tmp_path: 
     found = read_back(store, tmp_path / "out")
     np.testing.assert_array_equal(found.logits(), LOGITS)
     np.testing.assert_array_equal(found.target_ranks(), before.target_ranks())
+    found = read_back(store, tmp_path / "out", "version 1", is_cut_by_model=True)
+    np.testing.assert_array_equal(found.in_setting(found.logits()), MERGED)  # the width tells, whatever the index says
     rewrite(tmp_path / "out", logits=LOGITS[:, :3])
     assert read_back(store, tmp_path / "out", "version 2").num_draws == 1, "the last column does not count"
 
@@ -183,11 +185,11 @@ def test_other_label_sets_and_widths_are_refused(
         read_back(store, tmp_path / "out")
 
 
-def read_back(store: Store, folder: Path, version: str = "") -> Evaluation:
+def read_back(store: Store, folder: Path, version: str = "", **numerics: Any) -> Evaluation:
     """What the files of a folder become, under another model's name."""
     index = json.loads((folder / "index.json").read_text())
     for entry in index["models"]:
-        entry |= {"model": "elsewhere", "version": version, "numerics": {}}
+        entry |= {"model": "elsewhere", "version": version, "numerics": numerics}
         entry.pop("sha256", None)
     (folder / "index.json").write_text(json.dumps(index))
     (found,) = import_logits(store, folder)
