@@ -20,6 +20,8 @@ __all__ = ["postgresql"]  # a fixture of all tests
 ROOT = Path(__file__).resolve().parents[1]
 OFFLINE = {"TESTBED_NO_DOWNLOAD": "1"}
 os.environ.update(OFFLINE)  # a test that needs data which is not there says so, and never waits for a network
+if "PYTEST_XDIST_WORKER" in os.environ:  # a process per core, whose threads would get in each other's way
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 # What else may tell two rows of a grid apart, beside the model's name.
 _DISTINCTIONS = ("label_space", "source", "protocol", "input_size")
 _NUMERICS = "numerics_fingerprint"
+_NEIGHBOURHOODS = r"pm[1-9]\d*"  # pm-k accuracies over more than the frame itself
 
 
 def wide(table: pd.DataFrame, *, metric: str = "top1") -> pd.DataFrame:
     """A grid of one metric: a row per model, a column per setting, both by name; percent, missing where not measured.
+
+    A setting of video frames has its accuracy over whole neighbourhoods (`pm10`) in the place of top-1, as published.
 
     Stale and incomplete evaluations are left out, and runs with other seeds are averaged. Label space, source, protocol
     and input size become columns behind the model's where the table has more than one of them, and numerics where a
@@ -32,7 +35,10 @@ def wide(table: pd.DataFrame, *, metric: str = "top1") -> pd.DataFrame:
     import pandas as pd
 
     is_fit = table["status"].isin(["complete", "published"]) & ~table["is_stale"].fillna(False)
-    rows = table[(table["metric"] == metric) & is_fit]
+    headline = table["metric"].where(~table["metric"].str.fullmatch(_NEIGHBOURHOODS), "top1")
+    rows = table[(headline == metric) & is_fit]
+    is_frames = rows["metric"] != metric
+    rows = rows[is_frames | ~rows["eval_setting"].isin(set(rows.loc[is_frames, "eval_setting"]))]
     keys = ["model", *(name for name in _DISTINCTIONS if rows[name].nunique(dropna=False) > 1)]
     if (rows.groupby([*keys, "eval_setting"], dropna=False)[_NUMERICS].nunique(dropna=False) > 1).any():
         keys.append(_NUMERICS)

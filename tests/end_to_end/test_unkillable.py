@@ -221,7 +221,7 @@ def test_a_second_interruption_ends_at_once(start: Start, workers: int) -> None:
     program = start(workers=workers, models=("endless",))
     program.until(lambda: bool(query(program.database, "select * from evaluations")))
     program.until(lambda: len(program.workers()) == workers)
-    time.sleep(0 if workers else 4)  # until this process itself is at the unit, which never ends
+    time.sleep(1 if workers else 4)  # until the unit is in hand; inline, until this process is at it: it never ends
     program.signal(signal.SIGINT)
     program.until(lambda: "A second Ctrl-C" in program.errors.read_text())
     time.sleep(0.5)

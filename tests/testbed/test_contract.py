@@ -28,7 +28,8 @@ MODELS = [
     for space in registry.label_spaces(name)
     if registry.model(name, space).training_data != ("imagenet-1k",)  # published weights, tested as definitions below
 ]
-SHIFTED = [name for name in registry.eval_setting_names() if registry.eval_setting(name).shift is not None]
+NAMES = registry.eval_setting_names()  # now: other tests register settings of their own
+SHIFTED = [name for name in NAMES if registry.eval_setting(name).shift is not None]
 PERTURBED = [name for name in SHIFTED if registry.eval_setting(name).perturbation_fn_gpu is not None]
 SETTINGS = [
     name
@@ -120,9 +121,9 @@ def test_a_shift_that_changes_no_image_is_on_disk() -> None:
 
 def test_every_setting_tells_where_its_data_are_to_be_had() -> None:
     """What it is, its terms and address, what to get, where that belongs, and how much it must be."""
-    settings = [registry.eval_setting(name) for name in registry.eval_setting_names()]
+    settings = [registry.eval_setting(name) for name in NAMES]
     assert [setting.name for setting in settings if _lacks_source(setting)] == []
-    assert [name for name, dataset in registry.datasets.items() if not dataset.description] == []
+    assert [name for name in DATASETS if not registry.dataset(name).description] == []
 
 
 def _lacks_source(setting: EvalSetting) -> bool:

@@ -146,6 +146,14 @@ def test_no_cell_mixes_what_is_not_the_same(distinction: str) -> None:
     assert sorted(grid["x"]) == [1.0, 2.0]
 
 
+def test_frames_of_videos_stand_in_the_grid_with_their_neighbourhoods() -> None:
+    """As in the published grid: pm-10 in the column ..._pm10, and not the accuracy of all frames."""
+    frames = [{"metric": metric, "value": value} for metric, value in (("top1", 70.0), ("pm0", 72.0), ("pm10", 60.0))]
+    rows = [{"model": "net", "eval_setting": "vid_pm10", **row} for row in frames]
+    grid = wide(table(*rows, {"model": "net", "eval_setting": "vid_pm0", "value": 72.0}))
+    assert grid.loc[0].to_dict() == {"model": "net", "vid_pm0": 72.0, "vid_pm10": 60.0}
+
+
 def test_models_of_different_numerics_share_a_grid() -> None:
     values = ({"model": name, "eval_setting": "x", "value": 1.0, "numerics_fingerprint": name} for name in "ab")
     assert list(wide(table(*values))) == ["model", "x"]
