@@ -100,7 +100,7 @@ class Registry:
             self._family_models[name] = self.model(name).with_weights(file)
             return
         if not (spaces := self.label_spaces(name)):
-            raise UnknownNameError(registry_base.unknown("model", name, self.model_names(), self.failures))
+            raise registry_base.no_own_weights(name, self._model_variants, self.model_names(), self.failures)
         for space in spaces:
             self._models.values[name, space] = self._models.values[name, space].with_weights(file)
 

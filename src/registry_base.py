@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from testbed.errors import DefinitionError, UnknownNameError, suggestion
+from testbed.errors import DefinitionError, TestbedError, UnknownNameError, suggestion
 
 if TYPE_CHECKING:
     from eval_settings.dataset_base import Dataset
@@ -72,6 +72,15 @@ def unknown(kind: str, name: str, known: Iterable[str], failures: Sequence[Failu
     if failures:
         parts.append(f"{len(failures)} file(s) failed to import: {', '.join(map(str, failures))}.")
     return " ".join(part for part in (*parts, listing_hint(kind)) if part)
+
+
+def no_own_weights(
+    name: str, variants: Iterable[ModelVariants], known: Sequence[str], failures: Sequence[Failure]
+) -> TestbedError:
+    """The error for a model that is given weights and is not registered: a variant has those of its base model."""
+    if (base := next((base for one in variants if (base := one.base_name(name)) in known), None)) is None:
+        return UnknownNameError(unknown("model", name, known, failures))
+    return DefinitionError(f"Model '{name}' has the weights of '{base}'. Give them to that: --weights {base}=FILE.")
 
 
 def listing_hint(kind: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,18 +142,22 @@ def _check_fit(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path
         for key, value in expected.items()
         if key in state and state[key].shape != value.shape
     ]
-    faults = [
-        f"{len(keys)} {what} ({_listed(keys)})"
-        for what, keys in (("missing", missing), ("unexpected", unexpected), ("of another shape", misshapen))
-        if keys
-    ]
-    if faults:
+    if faults := key_faults(missing=missing, unexpected=unexpected, misshapen=misshapen):
         raise DefinitionError(
-            f"Checkpoint '{path}' does not fit the network, keys: {'; '.join(faults)}. "
+            f"Checkpoint '{path}' does not fit the network, {faults}. "
             "Check the file, its architecture (--arch of local:PATH) and its number of classes (--num-classes)."
         )
 
 
-def _listed(keys: Iterable[str]) -> str:
-    keys = list(keys)
+def key_faults(*, missing: Sequence[str], unexpected: Sequence[str], misshapen: Sequence[str]) -> str:
+    """How many names of parameters do not fit, in which way, and the first of them; an empty string for none.
+
+    Args: misshapen: `NAME SHAPE for SHAPE`, what the file holds for what the network takes.
+    """
+    kinds = (("missing", missing), ("unexpected", unexpected), ("of another shape", misshapen))
+    faults = [f"{len(keys)} {what} ({_listed(keys)})" for what, keys in kinds if keys]
+    return f"keys: {'; '.join(faults)}" if faults else ""
+
+
+def _listed(keys: Sequence[str]) -> str:
     return ", ".join(keys[:SHOWN_KEYS]) + (", ..." if len(keys) > SHOWN_KEYS else "")

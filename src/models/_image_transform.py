@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
+from models._pixels import centre_crop, resized, to_tensor
 from testbed.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -55,16 +56,14 @@ class ImageTransform:
         image = image if self.channels == 3 else image.convert("L")
         if self.keeps_size and image.size == self.crop_size[::-1]:
             return image
-        fill = self.fill if image.mode == "RGB" else self.fill[:1]
-        cropped: Image = self._cropped(self._resized(image, (image.height, image.width)), fill)
-        return cropped
+        made = resized(image, self._new_size((image.height, image.width)), self.interpolation)
+        if self.crop_mode != "border":
+            return centre_crop(made, *self.crop_size)
+        return centre_crop(made, *self.crop_size, fill=self.fill if image.mode == "RGB" else self.fill[:1])
 
     def __call__(self, image: Image) -> Tensor:
         """A PIL image as a float tensor [C, H, W] in [0, 1]."""
-        from torchvision.transforms import functional
-
-        tensor: Tensor = functional.to_tensor(self.to_pixels(image))
-        return tensor
+        return to_tensor(self.to_pixels(image))
 
     def on_tensor(self, images: Tensor) -> Tensor:
         """The same geometry on a float batch [n, C, H, W], for images that were perturbed in another space.
@@ -79,22 +78,22 @@ class ImageTransform:
         height, width = images.shape[-2:]
         if self.keeps_size and (height, width) == self.crop_size:
             return images
-        resized = self._resized(images, (height, width))
+        made = self._resized(images)
         if self.crop_mode != "border":
-            cropped: Tensor = self._cropped(resized, ())
-            return cropped.clamp(0, 1)  # a bicubic filter overshoots, 8-bit images do not
+            return self._cropped(made).clamp(0, 1)  # a bicubic filter overshoots, 8-bit images do not
         values = images.new_tensor(self.fill[: images.shape[1]]).view(-1, 1, 1) / 255
-        bordered: Tensor = values + self._cropped(resized - values, (0,))
-        return bordered.clamp(0, 1)
+        return (values + self._cropped(made - values)).clamp(0, 1)
 
     def keeping_size(self) -> ImageTransform:
         """The same for images that were resized and cropped when they were made."""
         return replace(self, keeps_size=True)
 
-    def _resized(self, image: Any, size: tuple[int, int]) -> Any:
+    def _resized(self, images: Tensor) -> Tensor:
         from torchvision.transforms import InterpolationMode, functional
 
-        return functional.resize(image, self._new_size(size), InterpolationMode(self.interpolation), antialias=True)
+        size, filter_ = self._new_size((images.shape[-2], images.shape[-1])), InterpolationMode(self.interpolation)
+        made: Tensor = functional.resize(images, size, filter_, antialias=True)
+        return made
 
     def _new_size(self, size: tuple[int, int]) -> list[int]:
         """What torchvision's resize is told for an image of this height and width."""
@@ -107,14 +106,8 @@ class ImageTransform:
         ratio = max(ratios) if self.crop_mode == "border" else min(ratios)
         return [round(side / ratio) for side in size]
 
-    def _cropped(self, image: Any, fill: tuple[int, ...]) -> Any:
+    def _cropped(self, images: Tensor) -> Tensor:
         from torchvision.transforms import functional
 
-        if self.crop_mode == "border":
-            _, height, width = functional.get_dimensions(image)
-            missing = (max(self.crop_size[1] - width, 0), max(self.crop_size[0] - height, 0))
-            if any(missing):
-                before = [side // 2 for side in missing]
-                after = [side - half for side, half in zip(missing, before, strict=True)]
-                image = functional.pad(image, [*before, *after], fill=list(fill) if len(fill) > 1 else fill[0])
-        return functional.center_crop(image, list(self.crop_size))
+        cropped: Tensor = functional.center_crop(images, list(self.crop_size))  # 0 around it
+        return cropped

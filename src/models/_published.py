@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 
-from models._checkpoint import check_file
+from models._checkpoint import check_file, key_faults
 from testbed.errors import DataError, DefinitionError
 
 BATCH_SIZE = 64
 _SHOWN = 300  # characters of what a library says
+_MISSHAPEN = re.compile(r"size mismatch for (\S+): .*?\[(.*?)\]\) from checkpoint, .*?\[(.*?)\]\)")
 _LARGE_SIDES = ((512, 8), (384, 16), (288, 32))  # from this many pixels on, fewer images at once
 
 
@@ -38,10 +41,24 @@ def reading_weights(name: str, path: Path) -> Iterator[None]:
                 "tensors, which could run code when they are loaded. Where you trust it, load it yourself and save its "
                 "state dict, best with safetensors."
             ) from error
-        said = " ".join(str(error).split())[:_SHOWN] or type(error).__name__
         raise DefinitionError(
-            f"The weights of '{name}', {path}, do not fit it ({said}). Check that they are of this model."
+            f"The weights of '{name}', {path}, do not fit it, {_faults(error)}. Check that they are of this model; a "
+            "network with another number of outputs is evaluated as local:PATH with --arch and --num-classes."
         ) from error
+
+
+def _faults(error: Exception) -> str:
+    """What torch says of the keys in a file, counted; the beginning of what another library says."""
+    said = " ".join(str(error).split()).rstrip(".")
+    misshapen = [f"{key} [{found}] for [{taken}]" for key, found, taken in _MISSHAPEN.findall(said)]
+    faults = key_faults(missing=_keys("Missing", said), unexpected=_keys("Unexpected", said), misshapen=misshapen)
+    kind = type(error).__name__
+    return faults or textwrap.shorten(f"{kind}: {said}" if said else kind, _SHOWN, placeholder=" ...")
+
+
+def _keys(kind: str, said: str) -> list[str]:
+    listed = re.search(rf"{kind} key\(s\) in state_dict: ((?:\"[^\"]*\",? ?)+)", said)
+    return re.findall(r'"([^"]*)"', listed[1]) if listed else []
 
 
 def _is_refused(error: BaseException | None) -> bool:

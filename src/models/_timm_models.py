@@ -83,7 +83,8 @@ class TimmModels:
         if not config.has_weights:
             raise DefinitionError(f"timm publishes no weights of '{rest}'. Evaluate a file as local:PATH with --arch.")
         tag, arch = config.tag or "", config.architecture
-        names = dict.fromkeys((f"timm/{rest}", f"timm/{arch}.{tag}"))
+        tagged = f"{arch}.{tag}" if tag else arch  # what the address of the weights is called
+        names = dict.fromkeys((f"timm/{tagged}", f"timm/{rest}"))
         files = partial(_files, config.hf_hub_id, config.hf_hub_filename, config.url)
         return timm_model(
             name,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from models._pixels import centre_crop, resized, to_tensor
 from testbed.errors import DataError, DefinitionError
 from testbed.records import Norm
 from testbed.signatures import argument_names, check_arguments, check_name
@@ -37,18 +38,11 @@ class StandardTransform:
 
     def to_pixels(self, image: Image) -> Image:
         """The transformed 8-bit image, before it is scaled to [0, 1]."""
-        from torchvision.transforms import functional
-
-        resized: Image = functional.resize(image, [self.img_resize_size])
-        cropped: Image = functional.center_crop(resized, [self.img_crop_size])
-        return cropped
+        return centre_crop(resized(image, [self.img_resize_size]), self.img_crop_size, self.img_crop_size)
 
     def __call__(self, image: Image) -> Tensor:
         """A PIL image as a float tensor [C, H, W] in [0, 1]."""
-        from torchvision.transforms import functional
-
-        tensor: Tensor = functional.to_tensor(self.to_pixels(image))
-        return tensor
+        return to_tensor(self.to_pixels(image))
 
     def on_tensor(self, images: Tensor) -> Tensor:
         """The same geometry on a float batch [n, C, H, W], for images that were perturbed in another space."""

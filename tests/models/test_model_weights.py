@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from models._checkpoint import load_trained
 from models.model_base import Model
+from models.smoothed import Smoothed
 from registry import Registry
 from testbed.engine.identity import model_version
 from testbed.errors import DataError, DefinitionError, UnknownNameError
@@ -89,6 +90,16 @@ def test_weights_of_an_unknown_model_are_an_error(files):
     registry.add_model(model(files[0]))
     with pytest.raises(UnknownNameError, match=r"Unknown model 'nett'\. Did you mean net\?"):
         registry.set_weights("nett", files[0])
+
+
+def test_weights_that_are_given_to_a_variant_are_an_error_that_names_the_model_to_give_them_to(files):
+    registry = Registry()
+    registry.add_model(model(files[0]))
+    registry.add_model_variants(Smoothed())
+    with pytest.raises(DefinitionError, match=r"'net-smoothed-0\.25' has the weights of 'net'.* --weights net=FILE"):
+        registry.set_weights("net-smoothed-0.25", files[1])
+    with pytest.raises(UnknownNameError, match=r"Unknown model 'other-smoothed-0\.25'"):
+        registry.set_weights("other-smoothed-0.25", files[1])
 
 
 def test_a_model_that_loads_itself_takes_no_file(files):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ from torchvision import models as torchvision_models
 
 import models.imagenet
 from models._imagenet_heads import imagenet_columns
+from models._published import reading_weights
 from models._timm_models import TimmModels, _trained_on
 from models._torchvision_models import TorchvisionModels, load_torchvision
 from models.model_base import StandardTransform
@@ -97,13 +99,16 @@ def test_towers_without_classes_are_refused_and_not_listed():
 
 def test_a_missing_download_is_one_line_with_the_file_and_where_to_put_it(nothing_there):
     with pytest.raises(DataError) as caught:
-        TIMM.build("resnet50.a1_in1k").weights_file()
+        TIMM.build("resnet50").weights_file()
     said = str(caught.value)
     assert "\n" not in said
     assert "downloads are forbidden (--no-download, TESTBED_NO_DOWNLOAD)" in said
     assert "timm/resnet50.a1_in1k/resolve/main/model.safetensors" in said
     assert str(nothing_there / "checkpoints/timm/resnet50.a1_in1k.safetensors") in said
-    assert "--weights timm:resnet50.a1_in1k=FILE" in said
+    assert "--weights timm:resnet50=FILE" in said
+    (nothing_there / "checkpoints/timm").mkdir(parents=True)
+    (nothing_there / "checkpoints/timm/resnet50.pth").touch()
+    assert TIMM.build("resnet50").weights_file() == nothing_there / "checkpoints/timm/resnet50.pth"
 
 
 @pytest.mark.parametrize("ending", ["safetensors", "pth"])
@@ -140,10 +145,29 @@ def test_weights_of_another_model_are_refused_in_one_line(nothing_there):
     file = nothing_there / "weights.safetensors"
     save_model(network(), str(file))
     for model in (TIMM.build("test_vit.r160_in1k"), TORCHVISION.build("squeezenet1_1")):
-        with pytest.raises(DefinitionError, match="do not fit it") as caught:
+        with pytest.raises(DefinitionError, match="do not fit it, keys: ") as caught:
             logits(model.with_weights(file), torch.rand(1, 3, 64, 64))
-        assert "\n" not in str(caught.value)
-        assert len(str(caught.value)) < 700
+        said, held = str(caught.value), network().state_dict()
+        assert "\n" not in said
+        assert len(said) < 700
+        counted = {kind: (int(number), names) for number, kind, names in re.findall(r"(\d+) (\w+) \((.*?)\)", said)}
+        assert set(counted) == {"missing", "unexpected"}
+        assert counted["unexpected"][0] == len(held)
+        assert set(counted["unexpected"][1].split(", ")) <= {*held, "..."}
+        assert counted["missing"][0] > 50
+        assert not set(counted["missing"][1].split(", ")) & set(held)
+
+
+def test_a_head_of_another_size_is_told_with_its_shape_and_foreign_errors_are_cut_between_words(nothing_there):
+    file = nothing_there / "weights.safetensors"
+    save_model(network(num_classes=6), str(file))
+    with pytest.raises(
+        DefinitionError, match=r"keys: 2 of another shape \(fc\.weight \[6, 96\] for \[1000, 96\], fc\.bias \[6\] for"
+    ):
+        logits(TIMM.build("test_resnet.r160_in1k").with_weights(file), torch.rand(1, 3, 64, 64))
+    with pytest.raises(DefinitionError, match=r"fit it, ValueError: (what |is |said )+\.\.\.\. Check"):
+        with reading_weights("net", file):
+            raise ValueError("what is said " * 50)
 
 
 def test_a_file_can_be_named_for_a_model_of_a_family_and_globs_need_its_prefix(nothing_there):

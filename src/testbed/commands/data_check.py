@@ -10,17 +10,17 @@ from registry import Registry
 from testbed.cli import say
 from testbed.commands.action import Options, definitions, print_json
 from testbed.data.data_check import DataCheck, check_dataset, check_setting
-from testbed.offline import forbid_downloads
+from testbed.offline import without_downloads
 
 
 def check_data(options: Options) -> int:
     """Prints what was found of each, a line for what is right and one for each fault; 1 where anything is wrong."""
-    forbid_downloads()
     found = []
-    for check in _checks(options):
-        found.append(check)
-        if not options["as_json"]:
-            print("\n".join(_lines(check)), flush=True)
+    with without_downloads("nothing is downloaded for a look"):
+        for check in _checks(options):
+            found.append(check)
+            if not options["as_json"]:
+                print("\n".join(_lines(check)), flush=True)
     if options["as_json"]:
         print_json([_record(check) for check in found])
     num_wrong = sum(check.is_wrong for check in found)
@@ -37,7 +37,12 @@ def _checks(options: Options) -> Iterator[DataCheck]:
     settings = [registry.eval_setting(name) for name in names]  # a wrong name is told before anything is looked at
     for name in datasets:
         say(f"Reading every file of {name}.")
-        yield from check_dataset(registry.dataset(name), evaluated=_evaluated(registry, name), data_root=root)
+        yield from check_dataset(
+            registry.dataset(name),
+            evaluated=_evaluated(registry, name),
+            columns=registry.eval_setting(name).columns if name in registry.eval_setting_names() else None,
+            data_root=root,
+        )
     for setting in settings:
         say(f"Reading every file of {setting.name}.")
         yield check_setting(setting, data_root=root)

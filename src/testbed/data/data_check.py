@@ -21,7 +21,7 @@ from testbed.data.pipelines import samples_of
 from testbed.errors import DataError, TestbedError
 from testbed.fingerprint import file_sha256
 from testbed.paths import data_root as default_root
-from testbed.records import IntArray, Samples
+from testbed.records import ClassSublist, IntArray, Samples
 
 NAMED = 5  # classes and files that a fault names, of however many
 
@@ -55,12 +55,17 @@ class DataCheck:
 
 
 def check_dataset(
-    dataset: Dataset, *, evaluated: Collection[str] = (), data_root: Path | None = None
+    dataset: Dataset,
+    *,
+    evaluated: Collection[str] = (),
+    columns: ClassSublist | None = None,
+    data_root: Path | None = None,
 ) -> Iterator[DataCheck]:
     """Looks at every split of a data set.
 
     Args:
         dataset: what is looked at.
+        columns: the classes of its label space that it has samples of; None where that is not known.
         evaluated: splits that settings name, beside the data set's own `eval_split`.
         data_root: folder that holds data sets; TESTBED_DATA, or `data`, if None.
     """
@@ -74,7 +79,8 @@ def check_dataset(
             yield DataCheck(what=what, place=place, faults=(str(error),), is_needed=split in needed)
             continue
         expected = None if source is None else source.num_samples.get(split)
-        faults = [*_count_faults(samples, expected), *_file_faults(samples), *_checksum_faults(source, data_root)]
+        faults = [*_count_faults(samples, expected, columns), *_file_faults(samples)]
+        faults += _checksum_faults(source, data_root)
         yield _check(what, samples, samples.targets, source, data_root, faults)
 
 
@@ -146,13 +152,14 @@ def _common_folder(samples: Samples) -> Path | None:
     return Path(os.path.commonpath(parents)) if parents else None
 
 
-def _count_faults(samples: Samples, expected: int | None) -> Iterator[str]:
+def _count_faults(samples: Samples, expected: int | None, columns: ClassSublist | None) -> Iterator[str]:
     targets = samples.targets
     if expected in (None, len(targets)):
         return
-    absent = _absent(targets, len(samples.class_names))
-    is_telling = len(absent) < len(samples.class_names) / 2  # many sets have some of the label space's classes only
-    yield _wrong_count(targets, expected, [samples.class_names[index] for index in absent] if is_telling else [])
+    names = names_in_subset(samples.class_names, columns)
+    absent = _absent(targets_in_subset(targets, columns, num_classes=len(samples.class_names)), len(names))
+    is_telling = len(absent) < len(names) / 2  # many sets have some of the label space's classes only
+    yield _wrong_count(targets, expected, [names[index] for index in absent] if is_telling else [])
 
 
 def _setting_faults(

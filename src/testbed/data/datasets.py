@@ -102,6 +102,15 @@ def load_samples(dataset: Dataset, split: str, *, data_root: Path | None = None)
     return samples
 
 
+def no_fit_split(model: str, dataset: str) -> str:
+    """What is wrong where a model is fitted in the run and the data set has no split for that."""
+    return (
+        f"Model '{model}' is fitted on a training split, and data set '{dataset}' has none. Give it one (x_train and "
+        'y_train in an .npz, a folder train, or registry.add_dataset(..., splits=("train", "test"), fit_split="train") '
+        "for a loader), or use a model that is trained already."
+    )
+
+
 def check_size(
     *, setting: str, declared: int | None, found: int, where: str, definition: str = "its definition"
 ) -> None:

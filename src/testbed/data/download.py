@@ -15,7 +15,7 @@ from pathlib import Path
 
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256
-from testbed.offline import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden
+from testbed.offline import downloads_are_forbidden, why_nothing_is_downloaded
 from testbed.paths import replacing
 
 _TIMEOUT = 60  # seconds without a byte
@@ -66,10 +66,10 @@ def downloading(source: str, target: Path, *, missing: str) -> Iterator[None]:
         missing: the sentence that says what is not there.
     Raises: DataError: forbidden, or failed.
     """
-    if downloads_are_forbidden():
+    if (reason := why_nothing_is_downloaded()) is not None:
+        otherwise = "allow them" if downloads_are_forbidden() else "let an evaluation fetch it"
         raise DataError(
-            f"{missing} Downloads are forbidden (--no-download, {NO_DOWNLOAD_VARIABLE}): get it from {source} and put "
-            "it there, or allow them."
+            f"{missing} {reason[0].upper()}{reason[1:]}: get it from {source} and put it there, or {otherwise}."
         )
     print(f"Downloading {source} to {target}", file=sys.stderr, flush=True)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from testbed.fingerprint import fingerprint
 from testbed.records import Samples
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "test": "test"}
+_NAMED = 5  # folders that a message names, of however many
 _ARRANGEMENT = (
     "Arrange it as ROOT/CLASS/image.png with one folder per class, or as ROOT/SPLIT/CLASS/image.png with the splits "
     "train, validation (or val) and test"
@@ -88,18 +89,29 @@ def folder_samples(
     if split not in layout.splits:
         raise DataError(f"{layout.root} has no split '{split}'. Its splits: {', '.join(layout.splits)}.")
     classes = class_map(layout.class_folders, order=order, label_space=label_space, where=str(layout.root))
-    targets: dict[str, int] = {}
-    for folder in visible_folders(layout.splits[split]):
-        images = [_sample_id(path, layout.root) for path in image_files(folder)]
-        if not images and not isinstance(order, Path):
-            raise DataError(
-                f"The class folder {folder} has no images ({' '.join(sorted(SUFFIXES))}). Add some, remove the folder, "
-                "or name the class in a --class-order file."
-            )
-        targets.update(dict.fromkeys(images, classes.indices[folder.name]))
+    folders = visible_folders(layout.splits[split])
+    images = {folder.name: [_sample_id(path, layout.root) for path in image_files(folder)] for folder in folders}
+    empty = [name for name, found in images.items() if not found]
+    if empty and not isinstance(order, Path):
+        raise DataError(_empty_folders(layout.splits[split], empty, is_known=classes.label_space is not None))
+    targets = {image: classes.indices[name] for name, found in images.items() for image in found}
     return file_samples(
         layout.root, targets, dataset=dataset, split=split, class_names=classes.class_names, color_mode=color_mode
     )
+
+
+def _empty_folders(root: Path, names: Sequence[str], *, is_known: bool) -> str:
+    """What is wrong with class folders of a split that have no images; `is_known`: the classes are, whatever lies here.
+
+    Where classes are not known, folders tell them, and an empty one may be meant to.
+    """
+    shown = f"{', '.join(names[:_NAMED])}{f' and {len(names) - _NAMED} more' if len(names) > _NAMED else ''}"
+    remedy = (
+        "Add what is missing, or remove them."
+        if is_known
+        else "Add some, remove them, or name the classes in a --class-order file."
+    )
+    return f"{len(names)} class folder(s) of {root} have no images ({' '.join(sorted(SUFFIXES))}): {shown}. {remedy}"
 
 
 def file_samples(

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from testbed.data.download import retrieve
 from testbed.errors import DataError
-from testbed.offline import NO_DOWNLOAD_VARIABLE, downloads_are_forbidden, why_hub_is_offline
+from testbed.offline import why_hub_is_offline, why_nothing_is_downloaded
 
 FOLDER_VARIABLE = "TESTBED_CHECKPOINTS"
 SUFFIXES = (".safetensors", ".pt", ".pth", ".pth.tar", ".bin", "")
@@ -131,8 +131,8 @@ class UrlFile:
 
         Raises: DataError: forbidden or failed; the message is a reason.
         """
-        if downloads_are_forbidden():
-            raise DataError(f"downloads are forbidden (--no-download, {NO_DOWNLOAD_VARIABLE})")
+        if (reason := why_nothing_is_downloaded()) is not None:
+            raise DataError(reason)
         digits = _SHA256_DIGITS.search(self.name)
         print(f"Downloading {self.address} to {self.target}", file=sys.stderr, flush=True)
         try:

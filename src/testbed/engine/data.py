@@ -16,7 +16,7 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import registry
 from testbed.data.corrupted import corrupted_samples
-from testbed.data.datasets import check_size, load_samples, resolve_dataset
+from testbed.data.datasets import check_size, load_samples, no_fit_split, resolve_dataset
 from testbed.data.filling import BankFiller
 from testbed.data.imagebank import Bank
 from testbed.data.imagepipeline import Pipeline
@@ -60,6 +60,7 @@ class Data:
     bank_limit: int | None = None
     filler: BankFiller = field(init=False)
     _warned: set[str] = field(default_factory=set)
+    _datasets: dict[StandardDataset, Dataset] = field(default_factory=dict)
     _samples: dict[tuple[str, Path | None, str], Samples] = field(default_factory=dict)
     _corrupted: dict[tuple[str, str, str, tuple[str, int | None]], Samples] = field(default_factory=dict)
     _separations: dict[tuple[str, Path | None, Norm, bool], StoredSeparation] = field(default_factory=dict)
@@ -81,8 +82,10 @@ class Data:
             self.warn(f"Warning: {line}")
 
     def dataset(self, standard: StandardDataset) -> Dataset:
-        """The data set that a setting names. Raises: DataError: it is not there."""
-        return resolve_dataset(standard, registry.datasets, self.data_root)
+        """The data set that a setting names, looked for once. Raises: DataError: it is not there."""
+        if standard not in self._datasets:
+            self._datasets[standard] = resolve_dataset(standard, registry.datasets, self.data_root)
+        return self._datasets[standard]
 
     def samples(self, dataset: Dataset, split: str) -> Samples:
         """One split, loaded once."""
@@ -148,10 +151,7 @@ class Data:
         dataset = self.dataset(setting.dataset)
         split = dataset.fit_split if dataset.test_fraction is None else dataset.eval_split
         if split is None:
-            raise DataError(
-                f"Model '{model.name}' is fitted on a training split, and data set '{dataset.name}' has none. "
-                "Give it one (x_train and y_train in an .npz, a folder train), or use a model that is trained already."
-            )
+            raise DataError(no_fit_split(model.name, dataset.name))
         facts: dict[str, str | float] = {"fitted_on": self.samples(dataset, split).fingerprint}
         for epsilon in self.fit_epsilons(setting, model).values():
             facts["fit_epsilon"] = epsilon

@@ -1,7 +1,13 @@
-"""What a plan would cost: every evaluation with what is missing of it, and times from one batch per model."""
+"""What a plan would cost: every evaluation with what is missing of it, and times from one batch per model.
+
+What a batch of its first setting tells of a model is taken for all its settings but those with an attack, whose steps
+are many passes: their time is left unknown.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 from testbed.cli import say
@@ -10,8 +16,11 @@ from testbed.engine.inline import InlineEngine
 from testbed.engine.place import Place
 from testbed.engine.planned import Planned
 from testbed.engine.preflight import Ready, identity
+from testbed.engine.schedule import Pending
 from testbed.engine.unit import UnitFailure
 from testbed.errors import DefinitionError
+
+MANY = 100  # evaluations from which on a setting has one line for all models
 
 
 def plan_text(planned: Planned, place: Place) -> str:
@@ -19,24 +28,51 @@ def plan_text(planned: Planned, place: Place) -> str:
 
     Raises: DefinitionError: a model that was timed cannot answer its setting.
     """
-    missing = {
-        identity(item.ready): sum(where.stop - where.start for where in item.missing) for item in planned.pending
-    }
-    lines = []
-    for ready in planned.preparation.distinct:
-        left, total = missing.get(identity(ready), 0), ready.num_samples * ready.pairing.num_draws
-        state = f"{left} of {total} samples to evaluate" if left else "stored"
-        lines.append(f"{ready.pairing.model.name}  {ready.setting.name}  {state}")
-    seconds = _estimated_seconds(planned, place)
+    missing = {identity(item.ready): _num_samples(item) for item in planned.pending}
+    lines = [
+        _line(setting, group, [missing.get(identity(ready), 0) for ready in group])
+        for setting, group in _groups(planned.preparation.distinct)
+    ]
     size = f"{planned.num_missing_bytes / 1e6:.1f} MB to store{_policies(planned)}"
     workers = f"{len(place.devices.names)} worker(s) on {', '.join(dict.fromkeys(place.devices.described))}"
     return "\n".join(
         [
             *lines,
             f"{len(missing)} evaluation(s), {planned.num_missing} samples to evaluate, {size}, "
-            f"about {seconds:.0f} s with {workers}.",
+            f"{_time(planned, place)} with {workers}.",
         ]
     )
+
+
+def _groups(evaluations: Sequence[Ready]) -> Iterator[tuple[str, list[Ready]]]:
+    """The evaluations by setting: each by itself, or all of a setting together where there are many."""
+    if len(evaluations) < MANY:
+        yield from ((ready.setting.name, [ready]) for ready in evaluations)
+        return
+    by_setting = defaultdict(list)
+    for ready in evaluations:
+        by_setting[ready.setting.name].append(ready)
+    yield from by_setting.items()
+
+
+def _line(setting: str, group: Sequence[Ready], missing: Sequence[int]) -> str:
+    left, total = sum(missing), sum(ready.num_samples * ready.pairing.num_draws for ready in group)
+    state = f"{left} of {total} samples to evaluate" if left else "stored"
+    name = group[0].pairing.model.name if len(group) == 1 else f"{len(group)} evaluations"
+    return f"{name}  {setting}  {state}"
+
+
+def _time(planned: Planned, place: Place) -> str:
+    """How long it would take, as far as that is known."""
+    num_attacked = sum(item.ready.setting.adversarial_attack is not None for item in planned.pending)
+    if num_attacked and num_attacked == len(planned.pending):
+        return "for an unknown time, since attacks are not timed,"
+    known = f"about {_estimated_seconds(planned, place):.0f} s"
+    return f"{known}, beside an unknown time for {num_attacked} with attacks," if num_attacked else known
+
+
+def _num_samples(item: Pending) -> int:
+    return sum(where.stop - where.start for where in item.missing)
 
 
 def _policies(planned: Planned) -> str:
@@ -46,16 +82,17 @@ def _policies(planned: Planned) -> str:
 
 
 def _estimated_seconds(planned: Planned, place: Place) -> float:
-    """Time for what is missing, from one batch per model on the first device; start-up not included."""
+    """Time for what is missing but for attacks, from one batch per model on the first device, without start-up."""
     engine = InlineEngine(place.worker_configs(planned.preparation.tasks))
-    worker = engine.start()[0] if planned.pending else ""
+    timed = [item for item in planned.pending if item.ready.setting.adversarial_attack is None]
+    worker = engine.start()[0] if timed else ""
     seconds_per_sample: dict[str, float] = {}
     total = 0.0
-    for item in planned.pending:
+    for item in timed:
         model = item.ready.model_version.fingerprint
         if model not in seconds_per_sample:
             seconds_per_sample[model] = _seconds_per_sample(engine, worker, item.ready)
-        total += seconds_per_sample[model] * sum(where.stop - where.start for where in item.missing)
+        total += seconds_per_sample[model] * _num_samples(item)
     return total / len(place.devices.names)
 
 

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_settings.eval_setting_base import EvalSetting
-from registry import ANY_LABEL_SPACE, registry
+from registry import registry
 from testbed.class_subset import columns_of, padded_label_sets, targets_in_subset
 from testbed.data.datasets import check_size
 from testbed.data.imagebank import Bank
 from testbed.engine.arithmetic import Arithmetic
+from testbed.engine.before_data import check_before_data
 from testbed.engine.data import Data, limited
 from testbed.engine.identity import cut_facts, model_version, numerics, setting_version
-from testbed.engine.label_spaces import check_classes, check_label_space, check_targets
+from testbed.engine.label_spaces import check_classes, check_targets
 from testbed.engine.plan import Pairing, label_space, run_split
 from testbed.engine.unit import Task
 from testbed.errors import DataError, StoreError, TestbedError
@@ -97,19 +98,17 @@ def prepare(
 
     Raises: DataError: weights or a data set are missing, or data are damaged or of another size than declared.
     """
-    for pairing in pairings:
-        check_label_space(pairing.model, pairing.setting, label_space(pairing.setting), data.warn_once)
-    for model in {(pairing.model.name, pairing.model.label_space): pairing.model for pairing in pairings}.values():
-        model_version(model)  # missing weights are told before anything is decoded or measured
+    check_before_data(pairings, data)
     tasks: dict[tuple[str, str, int], Task] = {}
     positions: dict[tuple[str, str, int], int] = {}
     find = cache(lambda setting, seed: located(registry.eval_setting(setting), data, seed=seed))
     evaluations = []
     for pairing in pairings:
-        _compare_label_spaces(pairing, data)
         split_seed = 0 if run_split(pairing.setting) is None else pairing.fit_seed
         found: Located = find(pairing.setting.name, split_seed)
-        check_classes(pairing.model, pairing.setting, found.samples.class_names)
+        check_classes(
+            pairing.model, pairing.setting, found.samples.class_names, partial(data.dataset, pairing.setting.dataset)
+        )
         bank = data.bank(pairing.setting, pairing.model)
         _check_shape(pairing, bank)
         key = (found.setting.name, bank.fingerprint, split_seed)
@@ -135,15 +134,6 @@ def _check_shape(pairing: Pairing, bank: Bank) -> None:
         check(bank.shape)
     except TestbedError as error:
         raise type(error)(f"EvalSetting '{pairing.setting.name}': {error}") from error
-
-
-def _compare_label_spaces(pairing: Pairing, data: Data) -> None:
-    model, space = pairing.model, label_space(pairing.setting)
-    if space is not None and model.label_space not in (space, "unknown", ANY_LABEL_SPACE):
-        data.warn_once(
-            f"model '{model.name}' is declared for the label space {model.label_space} and is evaluated on that of "
-            f"{space}; only the number of its outputs is checked. Give it label_space='{space}' if that is right."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isclose
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,15 +81,26 @@ def recompute(store: Store) -> int:
 def own_metrics(evaluation: Evaluation) -> list[MetricValue]:
     """All metrics of one evaluation by itself: accuracies, votes, the setting's `metrics_fn`, and registered metrics.
 
+    A user's metric of the name of a built-in one takes its place, unless it is the same number without an interval.
     A stale evaluation keeps what its former definition computed and today's does not.
     """
     found = with_class_names(accuracies_of(evaluation), evaluation.class_names)
     if evaluation.is_stale:
         kept = {value.name: value for value in evaluation.metrics() if value.name not in found}
         return [*found.values(), *kept.values()]
-    more = (*vote_metrics(evaluation), *setting_metrics(evaluation), *registered_metrics(evaluation))
-    found.update({value.name: value for value in more})
+    found.update({value.name: value for value in vote_metrics(evaluation)})
+    users = (*setting_metrics(evaluation), *registered_metrics(evaluation))
+    built_in = dict(found)
+    found.update({value.name: value for value in users if not _restates(value, built_in.get(value.name))})
     return list(found.values())
+
+
+def _restates(value: MetricValue, built_in: MetricValue | None) -> bool:
+    """Whether a user's metric is the bare number of a built-in one, which has an interval and details beside it."""
+    if built_in is None or built_in.value is None or value.value is None:
+        return False
+    is_bare = value.ci_low is None and not value.method and value.detail.keys() <= {"source"}
+    return is_bare and isclose(value.value, built_in.value, rel_tol=1e-6)
 
 
 def accuracies_of(evaluation: Evaluation) -> dict[str, MetricValue]:

@@ -17,7 +17,7 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import StandardDataset
 from models.model_base import FitNoise, Model
 from registry import registry
-from testbed.data.datasets import load_samples, resolve_dataset
+from testbed.data.datasets import load_samples, no_fit_split, resolve_dataset
 from testbed.engine.unit import Task
 from testbed.errors import DataError, DefinitionError
 from testbed.perturbations.noise import UniformNoise, usual_boundary
@@ -36,10 +36,7 @@ def fit_samples(model: Model, task: Task, *, seed: int, data_root: Path | None) 
     dataset = resolve_dataset(StandardDataset(name=task.dataset), registered, data_root) if registered else None
     split = dataset and (dataset.eval_split if task.fit_indices is not None else dataset.fit_split)
     if dataset is None or split is None:
-        raise DefinitionError(
-            f"Model '{model.name}' is fitted on a training split, and data set '{task.dataset}' has none. "
-            "Give it one (x_train and y_train in an .npz, a folder train), or use a model that is trained already."
-        )
+        raise DefinitionError(no_fit_split(model.name, task.dataset))
     samples = _loaded(dataset, split, data_root)
     if not isinstance(samples.items, np.ndarray):
         if model.fit_noise is None and task.fit_indices is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ def test_a_missing_class_is_named(tmp_path: Path) -> None:
         f"199 samples of 199 classes, but there should be 200; there is none of {ALL[3]}",
     )
     assert check(small("imagenet-a", 200), tmp_path).faults == ("199 samples of 199 classes, but there should be 200",)
+    (found,) = check_dataset(small("imagenet-a", 200), columns=setting.columns, data_root=tmp_path)
+    assert found.faults == (f"199 samples of 199 classes, but there should be 200; there is none of {ALL[3]}",)
 
 
 def test_files_that_are_no_images_are_named(tmp_path: Path) -> None:
@@ -90,8 +93,10 @@ def test_a_folder_of_no_class_and_one_without_images_are_told(tmp_path: Path) ->
     assert fault == f"{folder} has 1 folders that are named after no class of ImageNet: n00000000. Move them out."
     (folder / "n00000000").rmdir()
     (folder / ALL[0] / "a.jpg").unlink()
+    (folder / ALL[1] / "a.jpg").unlink()
     (fault,) = check(small("imagenet-a", 200), tmp_path).faults
-    assert f"The class folder {folder / ALL[0]} has no images" in fault
+    assert fault.startswith(f"2 class folder(s) of {folder} have no images")
+    assert fault.endswith(f": {ALL[0]}, {ALL[1]}. Add what is missing, or remove them.")
 
 
 def test_samples_outside_the_classes_that_a_setting_tells_apart_are_counted(tmp_path: Path) -> None:
@@ -147,6 +152,8 @@ def test_the_command_tells_a_line_each_and_exits_with_1_where_something_is_wrong
     assert found[0]["place"] == str(folder)
     assert found[0]["faults"] == ["200 samples of 200 classes, but there should be 7,500"]
     assert "Put it in" in found[1]["faults"][0]
+    shutil.rmtree(folder / ALL[7])
+    assert f"; there is none of {ALL[7]}\n" in run(capsys, "imagenet-a")[1]
 
 
 def test_a_split_that_a_setting_names_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,6 +164,16 @@ def test_a_split_that_a_setting_names_is_needed(tmp_path: Path, capsys: pytest.C
         ["ytbb-robust (frames)", "wrong"],
     ]
     assert "See https://modestyachts.github.io/natural-perturbations-website." in out
+
+
+def test_the_command_downloads_nothing_and_does_not_say_that_the_user_forbade_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TESTBED_NO_DOWNLOAD", "")
+    code, out = run(capsys, "cifar10")
+    assert code == 1
+    assert "Nothing is downloaded for a look: get it from https://" in out
+    assert "forbidden" not in out
 
 
 def test_a_wrong_name_is_told_before_anything_is_looked_at(

@@ -11,7 +11,7 @@ import pytest
 
 from testbed.data.download import downloading, fetch
 from testbed.errors import DataError
-from testbed.offline import downloads_are_forbidden, forbid_downloads
+from testbed.offline import downloads_are_forbidden, forbid_downloads, without_downloads
 
 CONTENT = b"1.5,2.5\n"
 
@@ -89,6 +89,19 @@ def test_nothing_is_fetched_where_that_is_forbidden(url: str, tmp_path: Path, mo
     ):
         fetch(url, tmp_path / "points.csv", sha256=sha256(CONTENT))
     assert not (tmp_path / "points.csv").exists()
+
+
+def test_a_program_that_only_looks_fetches_nothing_and_does_not_say_that_the_user_forbade_it(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TESTBED_NO_DOWNLOAD", "")
+    with (
+        pytest.raises(DataError, match=r"there\. Nothing is downloaded for a look: get it from .* let an evaluation"),
+        without_downloads("nothing is downloaded for a look"),
+    ):
+        fetch(url, tmp_path / "points.csv", sha256=sha256(CONTENT))
+    fetch(url, tmp_path / "points.csv", sha256=sha256(CONTENT))  # afterwards it may
+    assert (tmp_path / "points.csv").read_bytes() == CONTENT
 
 
 def test_processes_started_later_are_forbidden_too(monkeypatch: pytest.MonkeyPatch) -> None:

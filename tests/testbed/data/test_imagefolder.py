@@ -69,12 +69,21 @@ def test_other_arrangements_are_errors_that_say_how_to_arrange(root, names, mess
 def test_an_empty_class_folder_is_an_error_unless_a_class_order_file_names_it(root, tmp_path):
     _add(root, "a/1.png")
     (root / "b").mkdir()
-    with pytest.raises(DataError, match=r"class folder .*b has no images"):
+    with pytest.raises(DataError, match=r"1 class folder.*set have no images .*: b\..* in a --class-order file"):
         _samples(root)
     order = tmp_path / "classes.txt"
     order.write_text("b\na\n")
     samples = _samples(root, order=order)
     assert (samples.targets.tolist(), samples.class_names) == ([1], ("b", "a"))
+
+
+def test_all_empty_class_folders_are_told_together_and_a_known_label_space_needs_no_class_order(root):
+    _add(root, "0/1.png")
+    for name in "123456789":
+        (root / name).mkdir()
+    with pytest.raises(DataError, match=r"9 class folder\(s\) .*: 1, 2, 3, 4, 5 and 4 more\. Add what") as raised:
+        _samples(root)
+    assert "class-order" not in str(raised.value)
 
 
 def test_the_fingerprint_follows_content_classes_and_colors_but_not_place_or_time(root, tmp_path):

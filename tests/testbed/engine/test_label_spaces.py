@@ -12,12 +12,13 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models._imagenet_heads import ImageNetColumns, imagenet_columns
 from models.model_base import Model
 from testbed.data.class_order import label_space_names
+from testbed.data.datasets import user_dataset
 from testbed.definitions import load_definitions
 from testbed.engine.arithmetic import Arithmetic
-from testbed.engine.label_spaces import check_classes, check_label_space, check_targets
+from testbed.engine.label_spaces import check_classes, check_label_space, check_spelling, check_targets
 from testbed.engine.plan import Request, make_plan
 from testbed.engine.preflight import prepare
-from testbed.errors import DefinitionError
+from testbed.errors import DataError, DefinitionError
 
 if TYPE_CHECKING:
     from testbed.engine.data import Data
@@ -34,11 +35,19 @@ def setting(**changes):
     return EvalSetting(name="shift", dataset=StandardDataset(name="toy"), size=3, version="1", **changes)
 
 
-def told(*arguments):
+def no_dataset():
+    raise DataError("not there")
+
+
+def told(*arguments, find_dataset=no_dataset):
     """What is said of a model that is let through."""
     lines: list[str] = []
-    check_label_space(*arguments, lines.append)
+    check_label_space(*arguments, lines.append, find_dataset)
     return lines
+
+
+def check(model, setting, class_names):
+    check_classes(model, setting, class_names, no_dataset)
 
 
 def test_another_number_of_outputs_is_told_before_data_are_looked_at():
@@ -62,14 +71,14 @@ def test_a_model_that_says_nothing_and_an_unknown_label_space_pass():
     told(model(), setting(), "imagenet-1k")
     told(model(num_outputs=3), setting(), None)
     told(model(num_outputs=3), setting(), "nobody-knows")
-    check_classes(model(), setting(), ("a", "b"))
+    check(model(), setting(), ("a", "b"))
 
 
 def test_the_number_is_compared_with_the_classes_that_the_data_have():
     with pytest.raises(DefinitionError, match="'net' has 3 outputs, but the classes of 'shift' are 2"):
-        check_classes(model(num_outputs=3), setting(), ("a", "b"))
-    check_classes(model(num_outputs=3), setting(class_sublist=[0, 2]), ("a", "b"))  # columns of its label space
-    check_classes(model(num_outputs=2), setting(), ("a", "b"))
+        check(model(num_outputs=3), setting(), ("a", "b"))
+    check(model(num_outputs=3), setting(class_sublist=[0, 2]), ("a", "b"))  # columns of its label space
+    check(model(num_outputs=2), setting(), ("a", "b"))
 
 
 def test_a_permuted_order_of_names_is_told_with_where_it_differs():
@@ -80,7 +89,7 @@ def test_a_permuted_order_of_names_is_told_with_where_it_differs():
     assert "2 of 10 differ (output 0 is 'automobile' for 'airplane', 1 is 'airplane' for 'automobile')" in said
     assert "--class-order FILE" in said
     with pytest.raises(DefinitionError, match="2 of 10 differ"):
-        check_classes(model(class_names=swapped), setting(), CIFAR10)
+        check(model(class_names=swapped), setting(), CIFAR10)
 
 
 def test_names_alone_tell_the_number_of_outputs():
@@ -88,7 +97,7 @@ def test_names_alone_tell_the_number_of_outputs():
     with pytest.raises(DefinitionError, match="'net' has 11 outputs, but the classes of 'shift' are 10"):
         told(model(class_names=longer), setting(), "cifar10")
     with pytest.raises(DefinitionError, match="'net' has 9 outputs"):
-        check_classes(model(class_names=CIFAR10[:9]), setting(), CIFAR10)
+        check(model(class_names=CIFAR10[:9]), setting(), CIFAR10)
 
     def classify(images, model, class_sublist):
         return images
@@ -99,7 +108,7 @@ def test_names_alone_tell_the_number_of_outputs():
 def test_the_spelling_of_names_does_not_matter_and_names_of_another_kind_are_not_compared():
     shouted = tuple(name.upper() for name in CIFAR10)
     told(model(class_names=shouted), setting(), "cifar10")
-    check_classes(model(class_names=("Ankle boot", "T-shirt")), setting(), ("ankle_boot", "t-shirt"))
+    check(model(class_names=("Ankle boot", "T-shirt")), setting(), ("ankle_boot", "t-shirt"))
     told(model(class_names=tuple(f"word {index}" for index in range(10))), setting(), "cifar10")
 
 
@@ -146,8 +155,62 @@ def test_an_unknown_head_is_not_cut():
 def test_a_plan_is_refused_before_weights_or_data_are_looked_for():
     load_definitions()
     pairings = make_plan(Request(models=["timm:resnet18.a1_in1k"], eval_settings=["digits"]))
-    no_data = cast("Data", SimpleNamespace(warn_once=None))
+    no_data = cast("Data", SimpleNamespace(warn_once=None, dataset=no_dataset))
     with pytest.raises(
         DefinitionError, match=r"'timm:resnet18.a1_in1k' has 1,000 outputs, but the classes of 'digits'"
     ):
         prepare(pairings, no_data, device="cpu", threads=1, arithmetic=Arithmetic())
+
+
+def photos(folder, **facts):
+    """A data set of six of ImageNet's classes, a file in each."""
+    for wnid in WNIDS[::200] + WNIDS[-1:]:
+        (folder / wnid).mkdir(parents=True, exist_ok=True)
+        (folder / wnid / "a.png").touch()
+    return user_dataset("photos", folder, **facts)
+
+
+def test_a_head_of_just_the_classes_that_a_folder_has_is_told_how_to_have_these_alone(tmp_path):
+    dataset, head = photos(tmp_path / "photos"), model(num_outputs=6)
+    remedy = "has folders of 6 classes, and they are named as ImageNet's.* give --class-order lexicographic"
+    assert dataset.label_space == "imagenet-1k"
+    with pytest.raises(DefinitionError, match=remedy):
+        told(head, setting(), dataset.label_space, find_dataset=lambda: dataset)
+    with pytest.raises(DefinitionError, match=remedy):
+        check_classes(head, setting(), WNIDS, lambda: dataset)
+    for outputs in (5, 1_001):
+        with pytest.raises(DefinitionError, match=r"picks the classes\.$"):
+            told(model(num_outputs=outputs), setting(), dataset.label_space, find_dataset=lambda: dataset)
+    order = tmp_path / "order.txt"
+    order.write_text("\n".join(sorted(path.name for path in (tmp_path / "photos").iterdir())))
+    for class_order in ("lexicographic", order):  # what is told to be done is enough
+        remedied = photos(tmp_path / "photos", class_order=class_order)
+        assert remedied.label_space is None
+        told(head, setting(), remedied.label_space)
+
+
+@pytest.mark.parametrize(
+    ("label_space", "meant"),
+    [("imagenet", "imagenet-1k"), ("digit", "digits"), ("cifar100-lt", "cifar100"), ("cifar10", None), ("x", None),
+     ("imagenet-21k", None), ("cifar20", None), ("tiny-imagenet", None), ("svhn", None), (None, None)],
+)  # fmt: skip
+def test_a_label_space_called_nearly_as_a_known_one_is_warned_of(label_space, meant):
+    lines: list[str] = []
+    check_spelling(model(), setting(), label_space, lines.append)
+    assert len(lines) == (meant is not None)
+    if meant:
+        assert f"has the label space '{label_space}'" in lines[0]
+        assert lines[0].endswith(f"Did you mean label_space='{meant}'?")
+
+
+@pytest.mark.parametrize(
+    ("label_space", "meant"),
+    [("fashion_mnist", "fashion-mnist"), ("FashionMNIST", "fashion-mnist"), ("ImageNet1K", "imagenet-1k"),
+     ("cifar-10", "cifar10")],
+)  # fmt: skip
+def test_one_that_differs_in_marks_alone_is_refused_unless_the_model_is_declared_for_it(label_space, meant):
+    lines: list[str] = []
+    with pytest.raises(DefinitionError, match=f"Did you mean label_space='{meant}'"):
+        check_spelling(model(), setting(), label_space, lines.append)
+    check_spelling(model(label_space=label_space), setting(), label_space, lines.append)
+    assert len(lines) == 1
