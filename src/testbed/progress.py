@@ -30,6 +30,7 @@ class PlanProgress:
         is_quiet: shows no bar; lines are still said.
         devices: of the workers, one each.
         decoding: how many samples are decoded, and how many there are to decode.
+        at: what the work is at, in a few words.
         on_busy: is told where the time of each unit went, by worker and stage.
     """
 
@@ -41,12 +42,13 @@ class PlanProgress:
         is_quiet: bool = False,
         devices: Sequence[str] = (),
         decoding: Callable[[], tuple[int, int]] = nothing_to_decode,
+        at: Callable[[], str] = str,
         on_busy: Callable[[str, Mapping[str, float]], None] | None = None,
     ) -> None:
         self._is_terminal = sys.stderr.isatty() and not is_quiet
         self._is_quiet = is_quiet
         self._total, self._done, self._is_starting = total, done, True
-        self._decoding, self._on_busy = decoding, on_busy
+        self._decoding, self._at, self._on_busy = decoding, at, on_busy
         self._devices = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(devices).items())
         self._last_line = self._last_look = monotonic()
         self._marks = deque([(self._last_line, done)])  # of the last minutes
@@ -88,7 +90,7 @@ class PlanProgress:
         """Time has passed: the bar's clock moves, and a line is due from time to time, also where nothing advances."""
         if self._is_terminal and monotonic() - self._last_look > LOOK_SECONDS:
             self._last_look = monotonic()
-            words = ("starting" if self._is_starting else "", self._decoded())
+            words = ("starting" if self._is_starting else "", self._at(), self._decoded())
             self._bar.set_postfix_str(", ".join(filter(None, words)), refresh=False)
             self._bar.refresh()
         self._say_line_if_due()
@@ -126,7 +128,7 @@ class PlanProgress:
         left = f"{_duration((self._total - self._done) / rate)} left" if rate else "time left unknown"
         percent = 100 * self._done / max(1, self._total)
         parts = [f"{self._done}/{self._total} samples ({percent:.0f} %)", f"{rate:.0f} per second", left]
-        return ", ".join(part for part in (*parts, self._decoded(), self._devices) if part)
+        return ", ".join(part for part in (self._at(), *parts, self._decoded(), self._devices) if part)
 
     def _mark(self) -> None:
         """Notes when how many were done, once a second, and forgets what is long past."""

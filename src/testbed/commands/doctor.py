@@ -122,17 +122,16 @@ def _examined(request: Request, model: str, setting: str, num_images: int, data:
     asked = replace(request, models=(model,), eval_settings=(setting,), seeds=request.seeds[:1], limit=None)
     pairing = make_plan(asked)[-1]
     with seated(pairing, data, place, num_images=num_images) as sitting:
-        return examine(sitting)
+        return examine(sitting, is_quiet=data.is_quiet)
 
 
 def _text(model: str, setting: str, found: Examination) -> str:
     """An examination in words."""
     images = f"{interval_cell(found.accuracy)} % right on {found.accuracy.n} images"
-    why_none = "other changes were not tried" if found.findings else "too few are wrong for a change to matter"
-    tried = f"{found.num_tries} changes were tried" if found.num_tries else why_none
     if not found.findings:
-        tried += _least(found)
-        return fill(f"{model} on {setting}: nothing found. {images}; {tried}.", WIDTH, subsequent_indent="  ")
+        words = f"{model} on {setting}: nothing found. {images}; {_tried(found)}."
+        return fill(words, WIDTH, subsequent_indent="  ")
+    tried = f"{found.num_tries} changes were tried" if found.num_tries else "other changes were not tried"
     lines = [fill(f"{model} on {setting}: {len(found.findings)} found. {images}; {tried}.", WIDTH)]
     for number, finding in enumerate(found.findings, 1):
         lines.extend(
@@ -141,14 +140,17 @@ def _text(model: str, setting: str, found: Examination) -> str:
     return "\n".join(lines)
 
 
-def _least(found: Examination) -> str:
-    """What a change would have had to gain for it to be found, where any was tried."""
-    if not found.num_tries:
-        return ""
-    least = least_images(found.accuracy.n, num_tries=found.num_tries)
-    num_wrong = round(found.accuracy.n * (1 - (found.accuracy.value or 0) / 100))
-    few = f", but only {num_wrong} are wrong: give more images" if num_wrong < least else ""
-    return f", and one counts with at least {least} more images right{few}"
+def _tried(found: Examination) -> str:
+    """What was tried where nothing was found, and what it would have had to gain."""
+    if found.num_tries:
+        least = least_images(found.accuracy.n, num_tries=found.num_tries)
+        return f"{found.num_tries} changes were tried, and one counts with at least {least} more images right"
+    if found.num_needed:
+        return (
+            f"no change was tried: it would count with at least {found.num_needed} more images right, but fewer are "
+            "wrong: give more images"
+        )
+    return "too few are wrong for a change to matter"
 
 
 def _lines(number: int, finding: Finding) -> Iterator[str]:

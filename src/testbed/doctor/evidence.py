@@ -51,6 +51,10 @@ class Try:
         """Chance of such a gain by one of as many tries if none of them changed anything (McNemar, Bonferroni)."""
         return min(1.0, num_tries * mcnemar_p(self.after, self.before, alternative="greater"))
 
+    def counts(self, num_tries: int) -> bool:
+        """Whether it helps beyond chance, and as much as it must."""
+        return self.gain >= self.least_gain and self.p_value(num_tries) <= LEVEL
+
 
 def least_images(num_images: int, *, num_tries: int) -> int:
     """How many images more a change must have right to count, with none more wrong.
@@ -69,7 +73,7 @@ def best(tries: Sequence[Try], *, num_tries: int) -> Try | None:
     Args:
         num_tries: all that were made, also those that were given up early.
     """
-    proven = [one for one in tries if one.gain >= one.least_gain and one.p_value(num_tries) <= LEVEL]
+    proven = [one for one in tries if one.counts(num_tries)]
     found: Try | None = None
     for num_changes in sorted({one.num_changes for one in proven}):
         rivals = [one for one in proven if one.num_changes == num_changes]

@@ -5,29 +5,29 @@ One change at a time is tried, the one that helps most beyond chance is kept, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.doctor.asking import Standard, ask, ask_all
 from testbed.doctor.behaviour import unsteady, useless
 from testbed.doctor.class_orders import NamedOrder, backed, classes, learnt_order, moved_words, named_orders
-from testbed.doctor.evidence import LEAST_GAIN, Try, alike, best
+from testbed.doctor.evidence import LEAST_GAIN, Try, alike, best, least_images
 from testbed.doctor.finding import Finding, Truth, accuracy
 from testbed.doctor.hypotheses import Hypothesis, View
 from testbed.doctor.patient import Logits, Patient
 from testbed.doctor.suspicion import is_at_chance
-from testbed.errors import TestbedError
+from testbed.doctor.telling import Telling
 from testbed.metrics.accuracy import predictions
 from testbed.records import IntArray, MetricValue
 
 MOST_FAULTS = 3  # at once
 LEAST_RECALL = 0.2  # of the images of classes that an order moves
+LEAST_MOVED = 2  # classes whose images say that an order moves them: one alone may be taken for a class like it
 SHOWN = 20  # outputs whose order is written out
-SCREENS = ((32, 0), (96, 1))  # images after which a change is given up that has gained fewer than so many
 POOR = 0.5  # accuracy below which two changes at once are tried
 
 
@@ -39,11 +39,13 @@ class Examination:
         accuracy: as the model is defined.
         findings: what is wrong, the largest first; each stands on the fixes of those before it.
         num_tries: changes that were tried.
+        num_needed: images more that a change would have to have right; 0 where as many are wrong, or none matters.
     """
 
     accuracy: MetricValue
     findings: tuple[Finding, ...]
     num_tries: int
+    num_needed: int = 0
 
 
 @dataclass(eq=False)
@@ -56,6 +58,8 @@ class _Search:
     order: NDArray[np.int64] | None = None
     findings: list[Finding] = field(default_factory=list)
     num_tries: int = 0
+    num_needed: int = 0
+    is_quiet: bool = True
 
     @property
     def truth(self) -> Truth:
@@ -79,20 +83,27 @@ class _Change:
     logits: Logits | None = None
 
 
-def examine(patient: Patient) -> Examination:
+def examine(patient: Patient, *, is_quiet: bool = True) -> Examination:
     """What is wrong with how a model is shown images and how its answers are read.
 
+    Args:
+        is_quiet: does not tell on stderr what it is at.
     Raises: TestbedError: the model does not work on images as it is defined.
     """
-    changing = unsteady(patient)
-    search = _Search(patient, patient.view, patient.logits(patient.view))
+    num_images = len(patient.truth.labels)
+    with (
+        Telling(total=num_images, is_quiet=is_quiet) as telling,
+        telling.part("as defined", total=num_images) as advance,
+    ):
+        changing = unsteady(patient)
+        search = _Search(patient, patient.view, ask_all(patient, advance), is_quiet=is_quiet)
     before = accuracy(search.right())
     if changing is not None and changing.after is None:  # answers that change anyway tell nothing of other changes
         return Examination(accuracy=before, findings=(changing,), num_tries=0)
     while len(search.findings) < MOST_FAULTS and _step(search):
         pass
     found = (*((changing,) if changing else ()), *search.findings, *useless(search.predictions(), search.truth))
-    return Examination(accuracy=before, findings=found, num_tries=search.num_tries)
+    return Examination(accuracy=before, findings=found, num_tries=search.num_tries, num_needed=search.num_needed)
 
 
 def _step(search: _Search) -> bool:
@@ -105,21 +116,29 @@ def _step(search: _Search) -> bool:
     )
     orders = named_orders(search.truth.class_names) if search.order is None else []
     options = search.patient.hypotheses(search.view)
+    num_orders = len(orders) + 1 if search.order is None else 0
+    num_tries = (len(options) + 1) * (num_orders + 1) - 1 if is_poor else len(options) + num_orders
+    if not Try(before=before, after=np.ones_like(before)).counts(num_tries):
+        search.num_needed = least_images(len(before), num_tries=num_tries)
+        return False
+    search.num_tries += num_tries
+    standard = Standard(
+        truth=search.truth,
+        outputs=predictions(search.logits),
+        before=before,
+        orders=(search.order, *(named.order for named in orders if is_poor)),
+        may_learn=is_poor and search.order is None,
+        num_tries=num_tries,
+    )
     tries = [*_of_orders(search, search.logits, None, orders)]
-    for hypothesis in options:
-        if (logits := _answers(search, hypothesis.view, before, is_screened=not is_poor)) is None:
-            continue
+    for hypothesis, logits in _answered(search, options, standard):
         likelihood = _likelihood(logits, search.order, search.truth)
         right = search.truth.right(_read(logits, search.order))
         change = _Change(hypothesis=hypothesis, logits=logits)
         tries.append(Try(before=before, after=right, likelihood=likelihood, what=change,
-                         least_gain=max(hypothesis.least_gain, LEAST_GAIN),
-                         plausibility=hypothesis.plausibility))  # fmt: skip
+                         least_gain=hypothesis.least_gain, plausibility=hypothesis.plausibility))  # fmt: skip
         if is_poor:
             tries.extend(_of_orders(search, logits, hypothesis, orders))
-    num_orders = len(orders) + 1 if search.order is None else 0
-    num_tries = (len(options) + 1) * (num_orders + 1) - 1 if is_poor else len(options) + num_orders
-    search.num_tries += num_tries
     chosen = best(tries, num_tries=num_tries)
     if chosen is None:
         return False
@@ -127,17 +146,25 @@ def _step(search: _Search) -> bool:
     return True
 
 
-def _answers(search: _Search, view: View, before: NDArray[np.bool_], *, is_screened: bool) -> Logits | None:
-    """The answers under another view; None where it does not work, or does not help on the first images."""
-    with suppress(TestbedError):
-        for count, least in SCREENS:
-            if is_screened and len(before) > 2 * count:
-                first = np.arange(count)
-                right = search.truth.part(first).right(_read(search.patient.logits(view, first), search.order))
-                if int(right.sum()) - int(before[:count].sum()) < least:
-                    return None
-        return search.patient.logits(view)
-    return None
+def _answered(
+    search: _Search, options: Sequence[Hypothesis], standard: Standard
+) -> Iterator[tuple[Hypothesis, Logits]]:
+    """Changes that work and may count, with the answers under them; tells how far it is."""
+    n, num_options = len(standard.before), len(options)
+    num_wrong = int(np.count_nonzero(~standard.before))
+    with Telling(total=n * num_options, is_quiet=search.is_quiet) as telling:
+        if options:
+            telling.note(
+                f"Trying {num_options} changes: up to {num_options} passes over {n} images, the {num_wrong} wrong ones "
+                "first, and fewer where that tells enough."
+            )
+        for number, hypothesis in enumerate(options, 1):
+            with telling.part(f"change {number} of {num_options}", total=n) as advance:
+                logits = ask(
+                    search.patient, hypothesis.view, standard, least_gain=hypothesis.least_gain, advance=advance
+                )
+            if logits is not None:
+                yield hypothesis, logits
 
 
 def _of_orders(
@@ -169,7 +196,7 @@ def _learnt(
     order = learnt_order(outputs[learning], truth.targets[learning], num_classes=num_classes)
     right = truth.part(tested).right(classes(outputs[tested], order))
     is_backed = backed(order, outputs[learning], truth.targets[learning])
-    if not _is_often_right(right, truth.targets[tested], is_backed):
+    if np.count_nonzero(is_backed) < LEAST_MOVED or not _is_often_right(right, truth.targets[tested], is_backed):
         return None
     whole = learnt_order(outputs, truth.targets, num_classes=num_classes)
     named = NamedOrder(f"in another order: {moved_words(whole, truth.class_names)}", whole)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from models._pixels import resized, to_tensor
 from models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.doctor.evidence import LEAST_GAIN
 from testbed.doctor.finding import Fault
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class Hypothesis:
     change: str
     fix: str
     view: View
-    least_gain: float = 0.0
+    least_gain: float = LEAST_GAIN
     plausibility: int = 1
 
 
@@ -94,17 +96,11 @@ class SquashTransform:
 
     def to_pixels(self, image: Image) -> Image:
         """The transformed 8-bit image."""
-        from torchvision.transforms import functional
-
-        resized: Image = functional.resize(image, [self.size, self.size])
-        return resized
+        return resized(image, [self.size, self.size])
 
     def __call__(self, image: Image) -> Tensor:
         """The same as a float tensor [C, H, W] in [0, 1]."""
-        from torchvision.transforms import functional
-
-        tensor: Tensor = functional.to_tensor(self.to_pixels(image))
-        return tensor
+        return to_tensor(self.to_pixels(image))
 
 
 def hypotheses(view: View, facts: ImageFacts) -> list[Hypothesis]:

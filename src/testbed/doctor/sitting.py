@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,6 +52,8 @@ class Sitting:
     truth: Truth
     batch_size: int
     device: str
+    _kept: tuple[Any, NDArray[Any]] | None = field(default=None, init=False)  # a transform, and the images it makes
+    _classifiers: dict[str, Classifier] = field(default_factory=dict, init=False)  # by their normalization
 
     @property
     def view(self) -> View:
@@ -68,7 +69,7 @@ class Sitting:
 
     def hypotheses(self, view: View) -> list[Hypothesis]:
         """What may be wrong with a view; nothing about rows of numbers, which are no images."""
-        images = self._images(view.model, np.arange(len(self.sample_indices)))
+        images = self._keep(view.model)
         if images.ndim != 4 or self.dataset.domain != "pixels":
             return []
         facts = self._facts(images)
@@ -109,7 +110,13 @@ class Sitting:
         """The same network with the normalization of another definition."""
         if model.normalization == self.model.normalization:
             return self.classifier
-        return Classifier(model, self.classifier.network, device=self.device, arithmetic=self.classifier.arithmetic)
+        key = repr(model.normalization)
+        if key not in self._classifiers:
+            arithmetic = self.classifier.arithmetic
+            self._classifiers[key] = Classifier(
+                model, self.classifier.network, device=self.device, arithmetic=arithmetic
+            )
+        return self._classifiers[key]
 
     def _answers(self, classifier: Classifier, images: NDArray[Any]) -> Logits:
         tensor = torch.from_numpy(np.ascontiguousarray(images)).to(self.device)
@@ -130,13 +137,14 @@ class Sitting:
 
     def _images(self, model: Model, positions: IntArray) -> NDArray[Any]:
         """Images (n, C, H, W) as the definition's transform makes them: 8 bits, or floats in [0, 1]."""
-        if model.transform is self.model.transform:
-            return self._own_images[positions]
-        return self._decoded(model, positions)
+        transform, images = self._kept or (self.model.transform, self._keep(self.model))
+        return images[positions] if model.transform is transform else self._decoded(model, positions)
 
-    @cached_property
-    def _own_images(self) -> NDArray[Any]:
-        return self._decoded(self.model, np.arange(len(self.sample_indices)))
+    def _keep(self, model: Model) -> NDArray[Any]:
+        """All images as a definition has them, decoded once for all changes that leave its transform as it is."""
+        if self._kept is None or self._kept[0] is not model.transform:
+            self._kept = model.transform, self._decoded(model, np.arange(len(self.sample_indices)))
+        return self._kept[1]
 
     def _decoded(self, model: Model, positions: IntArray) -> NDArray[Any]:
         return _stacked(

@@ -25,7 +25,7 @@ def suspicion(right: NDArray[np.bool_], predictions: IntArray, targets: IntArray
     if n < FEWEST or num_classes < 2:
         return None
     if is_constant(predictions, targets):
-        return f"{ONE_CLASS:.0%} or more of the predictions are one class"
+        return f"{100 * ONE_CLASS:.0f} % or more of the predictions are one class"
     if is_at_chance(int(np.count_nonzero(right)), n, num_classes=num_classes):
         chance, found = 100 / num_classes, 100 * float(np.mean(right))
         return f"top-1 is {found:.2f} %, no better than chance ({chance:.2f} % with {num_classes} classes)"

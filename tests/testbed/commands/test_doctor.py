@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def test_a_fault_is_told_with_its_fix_and_nothing_is_stored(command: Command, tm
     assert "digits-resnet on digits: nothing found." in done.out
     assert "clean images are examined in place of what is done to them: digits." in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["twice.py"]
+    assert re.search(r"Trying \d+ changes: up to \d+ passes over 150 images, the \d+ wrong ones first", done.err)
 
 
 def test_noise_and_corruptions_are_examined_on_their_clean_images() -> None:
@@ -69,11 +71,10 @@ def test_few_right_answers_to_images_that_were_chosen_for_that_are_not_suspiciou
 
 
 def test_too_few_images_are_not_taken_for_a_sound_model() -> None:
+    half = MetricValue(name="top1", value=50.0, n=300, ci_low=20.0, ci_high=80.0)
     few, many = (
-        " ".join(_text("a", "b", Examination(accuracy=accuracy, findings=(), num_tries=26)).split())
-        for n in (6, 300)
-        for accuracy in (MetricValue(name="top1", value=50.0, n=n, ci_low=20.0, ci_high=80.0),)
+        " ".join(_text("a", "b", Examination(accuracy=half, findings=(), num_tries=tries, num_needed=needed)).split())
+        for tries, needed in ((0, 12), (26, 0))
     )
-    counts = "26 changes were tried, and one counts with at least 12 more images right"
-    assert few.endswith(f"{counts}, but only 3 are wrong: give more images.")
-    assert many.endswith(f"{counts}.")
+    assert few.endswith("at least 12 more images right, but fewer are wrong: give more images.")
+    assert many.endswith("26 changes were tried, and one counts with at least 12 more images right.")

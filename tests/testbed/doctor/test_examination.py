@@ -219,6 +219,13 @@ def test_weak_models_with_lopsided_confusions_raise_hardly_an_alarm() -> None:
     assert alarms <= 1
 
 
+def test_a_class_that_is_taken_for_one_without_images_does_not_make_another_order() -> None:
+    """As one photo of an Egyptian cat, which a network takes for a tabby, among crops of few other photos."""
+    targets = np.repeat(np.arange(6), 50)
+    outputs = np.where(targets == 2, 7, targets)
+    assert _examined(outputs, targets, 10).findings == ()
+
+
 def test_images_that_were_chosen_because_models_fail_do_not_make_another_order() -> None:
     """As in ImageNet-A: right nowhere, and a class is taken for the same other one in a sixth of its images."""
     chance = np.random.default_rng(2)
