@@ -81,7 +81,8 @@ def own_metrics_lines(results: Sequence[Result]) -> list[str]:
             continue
         own = [value for value in result.evaluation.metrics() if value.name not in ACCURACIES]
         shown = [f"{value.name} {interval_cell(value)} (n = {value.n})" for value in own]
-        found += [f"{result.name} on {result.evaluation.setting}: {', '.join(shown)}"] if shown else []
+        line = f"{result.name} on {result.evaluation.setting}: {', '.join(shown)}"
+        found += [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)] if shown else []
     return found
 
 

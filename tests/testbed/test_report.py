@@ -9,7 +9,7 @@ import pytest
 from tests.laboratory import lab
 
 from testbed.records import MetricValue, Shift
-from testbed.report import SHARED_DRAWS, _noise_words, own_metrics_lines, report_text
+from testbed.report import SHARED_DRAWS, WIDTH, _noise_words, own_metrics_lines, report_text
 from testbed.results import Run, result_of
 
 __all__ = ["lab"]
@@ -58,5 +58,7 @@ def test_what_a_setting_measures_itself_stands_in_a_line_of_its_own() -> None:
     evaluation = SimpleNamespace(id=1, status="complete", setting="videos_pm10", metrics=lambda: values)
     result: Any = SimpleNamespace(name="net", evaluation=evaluation, runs=[SimpleNamespace(evaluation=evaluation)])
     assert own_metrics_lines([result]) == ["net on videos_pm10: pm10 50.00 [1.00, 9.00] (n = 2)"]
-    values.pop()
+    values[1:] *= 9
+    assert max(map(len, own_metrics_lines([result])[0].splitlines())) <= WIDTH
+    del values[1:]
     assert own_metrics_lines([result]) == []

@@ -16,7 +16,7 @@ import click
 from models._checkpoint import check_file
 from models._local import LocalModelOptions
 from registry import registry
-from testbed.cli import EXIT_SOME_FAILED, say
+from testbed.cli import EXIT_SOME_FAILED, interrupted_code, say
 from testbed.commands.doctor import examine_all, suspicions
 from testbed.commands.places import database_url, event_file, log_database_url, sqlite_file
 from testbed.data.class_order import parse_class_order
@@ -85,7 +85,7 @@ def evaluate_command(**options: Any) -> int:
     )
     with _open_store(options) as store:
         if options["doctor"]:
-            return examine_all(request, store, place, as_json=options["as_json"], is_quiet=options["quiet"])
+            return _doctor(request, store, place, options)
         if options["dry_run"]:
             return _dry_run(request, store, place)
         make_plan(request)  # a name that is not there is told before anybody waits
@@ -152,6 +152,14 @@ def same_weights(store: Store, names: Collection[str]) -> list[list[str]]:
 
 def _tell_to_wait(refusal: str) -> None:
     say(f"Waiting: {refusal.split('. ')[0]}.")
+
+
+def _doctor(request: Request, store: Store, place: Place, options: Mapping[str, Any]) -> int:
+    try:
+        return examine_all(request, store, place, as_json=options["as_json"], is_quiet=options["quiet"])
+    except KeyboardInterrupt as error:
+        say("Interrupted. What was found is above; the doctor stores nothing.")
+        return interrupted_code(error)
 
 
 def _dry_run(request: Request, store: Store, place: Place) -> int:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.conftest import Command
 from tests.laboratory import Lab
 
 from eval_settings.eval_setting_base import EvalSetting, Shift, StandardDataset
 from registry import registry
+from testbed.commands import evaluate
 from testbed.commands.doctor import _text, clean_name, suspicions
 from testbed.definitions import load_definitions
 from testbed.doctor.examination import Examination
+from testbed.interruption import Terminated
 from testbed.records import MetricValue
 from testbed.store.store import Store
 
@@ -38,6 +42,18 @@ def test_a_fault_is_told_with_its_fix_and_nothing_is_stored(command: Command, tm
     assert "clean images are examined in place of what is done to them: digits." in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["twice.py"]
     assert re.search(r"Trying \d+ changes: up to \d+ passes over 150 images, the \d+ wrong ones first", done.err)
+
+
+def test_an_interrupted_examination_says_that_nothing_is_stored(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: Any, **options: Any) -> int:
+        raise Terminated
+
+    monkeypatch.setattr(evaluate, "examine_all", interrupted)
+    nothing: Any = None
+    assert evaluate._doctor(nothing, nothing, nothing, {"as_json": False, "quiet": True}) == 143
+    assert "the doctor stores nothing" in capsys.readouterr().err
 
 
 def test_noise_and_corruptions_are_examined_on_their_clean_images() -> None:
