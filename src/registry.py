@@ -176,13 +176,18 @@ class Registry:
 
         Raises: UnknownNameError: no such setting; nearest names and files that failed are told.
         """
+        if (setting := self.find_eval_setting(name)) is not None:
+            return setting
+        raise UnknownNameError(registry_base.unknown("eval-setting", name, self.eval_setting_names(), self.failures))
+
+    def find_eval_setting(self, name: str) -> EvalSetting | None:
+        """As `eval_setting`, but None for an unknown name: nearest names take long to find where many are asked for."""
         if (setting := self._settings.get(name)) is not None:
             return self._with_known_data(setting)
-        if (derived := self._derived_setting(name)) is not None:
-            return derived
-        if limited := _LIMITED.fullmatch(name):
-            return self.eval_setting(limited["name"]).limited(int(limited["limit"]))
-        raise UnknownNameError(registry_base.unknown("eval-setting", name, self.eval_setting_names(), self.failures))
+        if (setting := self._derived_setting(name)) is None and (limited := _LIMITED.fullmatch(name)):
+            whole = self.find_eval_setting(limited["name"])
+            return None if whole is None else whole.limited(int(limited["limit"]))
+        return setting
 
     def _with_known_data(self, setting: EvalSetting) -> EvalSetting:
         """`setting`; one whose data set is called as a setting is, as in the ImageNet Testbed, has that one's data."""
@@ -263,13 +268,8 @@ class Registry:
 
     def eval_setting_names(self) -> list[str]:
         """Names of the registered and the listed derived settings, sorted."""
-        derived = (
-            name
-            for dataset in self._datasets.values.values()
-            if dataset.derives
-            for family, _ in self._setting_families
-            for name in family.names(dataset)
-        )
+        sets = [dataset for dataset in self._datasets.values.values() if dataset.derives]
+        derived = (name for family, _ in self._setting_families for dataset in sets for name in family.names(dataset))
         return sorted({*self._settings.values, *derived})
 
     def expand(self, kind: str, patterns: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from models._published import batch_size, reading_weights
 from models.model_base import Model, StandardNormalization
 from testbed.data.weights import HubFile, PublishedWeights, UrlFile
 from testbed.errors import DefinitionError, UnknownNameError, suggestion
+from testbed.timm_tags import trained_on
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,35 +23,6 @@ if TYPE_CHECKING:
 VERSION = "1"
 _ALL_NAMES = "All names: python db.py --list-models-registry"
 HUB_NAMES = ("model.safetensors", "pytorch_model.bin")  # what timm calls the file of a repository, preferred first
-_TRAINED_ON = {  # by a part of timm's tags
-    "in1k": "imagenet-1k",
-    "in12k": "imagenet-12k",
-    "in21k": "imagenet-21k",
-    "inw21k": "imagenet-21k",
-    "in22k": "imagenet-22k",
-    "dino": "imagenet-1k",
-    "m30m": "merged-30m",
-    "m38m": "merged-38m",
-    "ig1b": "instagram-1b",
-    "seer": "instagram-random-1b",
-    "swag": "instagram-3.6b",
-    "yfcc100m": "yfcc-100m",
-    "yfcc15m": "yfcc-15m",
-    "cc12m": "cc-12m",
-    "jft": "jft-300m",
-    "laion400m": "laion-400m",
-    "laion2b": "laion-2b",
-    "laiona": "laion-aesthetics",
-    "openai": "openai-wit",
-    "datacomp1b": "datacomp-1b",
-    "datacompxl": "datacomp-xl",
-    "dfn2b": "dfn-2b",
-    "dfn5b": "dfn-5b",
-    "merged2b": "merged-2b",
-    "webli": "webli",
-    "lvd142m": "lvd-142m",
-    "lvd1689m": "lvd-1689m",
-}
 
 
 class TimmModels:
@@ -93,7 +65,7 @@ class TimmModels:
             loader=partial(load_timm, rest),
             weights=PublishedWeights(model=name, names=tuple(names), files=files),
             is_imagenet=True,
-            training_data=_trained_on(tag),
+            training_data=trained_on(tag),
             description=f"timm's {arch} with its weights {tag}; licence {config.license or 'not told'}",
         )
 
@@ -205,8 +177,3 @@ def _files(repository: str | None, file_name: str | None, url: str | None) -> li
     names = () if repository is None else (file_name,) if file_name else HUB_NAMES
     hub_files = [HubFile(repository=str(repository), name=name) for name in names]
     return [*hub_files, *([UrlFile(address=url)] if url else [])]
-
-
-def _trained_on(tag: str) -> tuple[str, ...]:
-    """The data sets that a tag names, in the order of training."""
-    return tuple(dict.fromkeys(_TRAINED_ON[part] for part in tag.split("_") if part in _TRAINED_ON))

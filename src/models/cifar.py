@@ -46,6 +46,7 @@ for label_space, num_classes in NUM_CLASSES.items():
                 weights=FoundWeights(model=name, label_space=label_space, hub=HUB.get((name, label_space))),
                 eval_batch_size=BATCH_SIZE,
                 label_space=label_space,
+                training_data=(label_space,),
                 version="1",
                 description=description,
             )

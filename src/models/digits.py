@@ -12,7 +12,13 @@ from models.model_base import Model
 from registry import registry
 
 WEIGHTS = Path(__file__).parent / "weights"
-COMMON: dict[str, Any] = {"transform": None, "eval_batch_size": 128, "label_space": "digits", "version": "1"}
+COMMON: dict[str, Any] = {
+    "transform": None,
+    "eval_batch_size": 128,
+    "label_space": "digits",
+    "training_data": ("digits",),
+    "version": "1",
+}
 
 
 NETWORKS = (

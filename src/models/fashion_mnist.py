@@ -19,11 +19,16 @@ COMMON: dict[str, Any] = {
     "transform": None,
     "eval_batch_size": 250,  # the test set is 40 whole batches
     "label_space": "fashion-mnist",
+    "training_data": ("fashion-mnist",),
     "version": "1",
 }
 CNNS = (
-    ("fashion-mnist-cnn", "three convolutions, trained on clean images"),
-    ("fashion-mnist-cnn-mscr-linf", "the same, trained on uniform noise of radius 81/510, half the class separation"),
+    ("fashion-mnist-cnn", "three convolutions, trained on clean images", None),
+    (
+        "fashion-mnist-cnn-mscr-linf",
+        "the same, trained on uniform noise of radius 81/510, half the class separation",
+        "fashion-mnist-cnn",
+    ),
 )
 TWINS = (
     ("fashion-mnist-resnet", "resnet", "weight-tied residual network, 10 blocks; three trainings, --seeds 0 1 2"),
@@ -31,15 +36,23 @@ TWINS = (
 )
 
 
-def _add(name: str, arch: str, load: Any, description: str) -> None:
+def _add(name: str, arch: str, load: Any, description: str, baseline: str | None = None) -> None:
     weights = WEIGHTS / f"{name}.safetensors"
     loader = partial(load, arch, None)
     registry.add_model(
-        Model(name=name, arch=arch, classifier_loader=loader, weights=weights, description=description, **COMMON)
+        Model(
+            name=name,
+            arch=arch,
+            classifier_loader=loader,
+            weights=weights,
+            baseline=baseline,
+            description=description,
+            **COMMON,
+        )
     )
 
 
-for name, description in CNNS:
-    _add(name, CNN, load_trained, description)
+for name, description, baseline in CNNS:
+    _add(name, CNN, load_trained, description, baseline)
 for name, function, description in TWINS:
     _add(name, f"models._fashion_networks:{function}", load_trained_seed, description)

@@ -44,7 +44,9 @@ class NoiseTrained:
             epsilon=None if level is None else noise_level(level, where=f"Model '{name}'"),
             is_shared=match["shared"] is not None,
         )
-        return replace(base, name=name, fit_noise=noise, description=f"{base.description}, on noisy copies")
+        return replace(
+            base, name=name, fit_noise=noise, baseline=base.name, description=f"{base.description}, on noisy copies"
+        )
 
 
 MODELS = (

@@ -17,7 +17,7 @@ from torchvision import models as torchvision_models
 import models.imagenet
 from models._imagenet_heads import imagenet_columns
 from models._published import reading_weights
-from models._timm_models import TimmModels, _trained_on
+from models._timm_models import TimmModels
 from models._torchvision_models import TorchvisionModels, load_torchvision
 from models.model_base import StandardTransform
 from registry import Registry
@@ -25,6 +25,7 @@ from testbed.data.class_order import label_space_names
 from testbed.definitions import SOURCE_ROOT
 from testbed.engine.identity import model_version
 from testbed.errors import DataError, DefinitionError, UnknownNameError
+from testbed.timm_tags import trained_on
 from testbed.worker.classifier import load_classifier
 
 TIMM, TORCHVISION = TimmModels(), TorchvisionModels()
@@ -66,7 +67,7 @@ def test_timm_tells_preprocessing_label_space_and_training_data():
 
 def test_every_listed_model_of_timm_tells_what_it_was_trained_on():
     tags = {name.partition(".")[2] for name in TIMM.names()}
-    assert [tag for tag in tags if not _trained_on(tag)] == []
+    assert [tag for tag in tags if not trained_on(tag)] == []
 
 
 def test_a_name_without_a_tag_takes_timms_default_weights_and_finds_the_same_file(nothing_there):

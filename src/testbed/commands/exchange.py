@@ -56,16 +56,26 @@ def import_logits(options: Options) -> None:
 
 
 def import_csv(options: Options) -> None:
-    """Stores published numbers."""
+    """Stores published numbers, and types of published models."""
+    from testbed.data.model_types import is_list_of_types, read_types
     from testbed.data.published import read_published
+    from testbed.store.published_models import put_types
 
+    lists = [path for path in options["import_csv"] if is_list_of_types(path)]
+    types = {path: read_types(path, source=options["source"]) for path in lists}
     tables = {
         path: read_published(
             path, source=options["source"], protocol=options["protocol"], eval_setting=options["eval_setting"]
         )
         for path in options["import_csv"]
+        if path not in types
     }
     with writing(options, "--import-csv", create=True) as store:
+        for path, told in types.items():
+            with store.writing() as connection:
+                new = put_types(connection, told, override=options["override"])
+            source = f" of the source '{told[0].source}'" if told else ""
+            say(f"Read the types of {len(told)} models{source} from {path}: {new} new.")
         for path, results in tables.items():
             new = store.put_published(results, override=options["override"])
             empty = sum(result.value is None for result in results)
@@ -77,14 +87,15 @@ def import_csv(options: Options) -> None:
 
 def export(options: Options) -> None:
     """Writes all results as a table."""
+    from testbed.results import table
     from testbed.tables import wide, write_table
 
     with reading(options) as store:
-        table = store.results(published=options["with_published"])
+        found = table(store, published=options["with_published"])
     if options["wide"]:
-        table = wide(table)
-    write_table(table, options["export"], override=options["override"])
-    say(f"Wrote {len(table)} row(s) to {options['export']}.")
+        found = wide(found)
+    write_table(found, options["export"], override=options["override"])
+    say(f"Wrote {len(found)} row(s) to {options['export']}.")
 
 
 def _compare(evaluations: Collection[Evaluation], store: Store, registry: Any) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256
 from testbed.records import PublishedResult
+from testbed.visible import visible
 
 GRID, TIMM = "imagenet-testbed", "timm"  # names of the two formats; also of source and protocol, unless told otherwise
 
@@ -53,7 +54,7 @@ def read_published(
         eval_setting: what a results file of timm evaluates; told by its name if None.
     Raises: DataError: no such file, neither of the two formats, or a cell that is no percentage.
     """
-    header, rows = _read(path)
+    header, rows = read_rows(path)
     is_timm = set(_TIMM_COLUMNS) <= set(header)
     if not is_timm and (header[0] != "model" or len(header) < 2 or "img_size" in header):
         raise DataError(
@@ -69,7 +70,8 @@ def read_published(
     return list(_grid(path, header, rows, result))
 
 
-def _read(path: Path) -> tuple[list[str], Rows]:
+def read_rows(path: Path) -> tuple[list[str], Rows]:
+    """The columns of a CSV file and its rows, all as long. Raises: DataError: it cannot be read, or is none."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as stream:
             header, *rows = [row for row in csv.reader(stream) if row] or [[""]]
@@ -82,7 +84,18 @@ def _read(path: Path) -> tuple[list[str], Rows]:
     for number, row in zip(count(2), rows, strict=False):
         if len(row) != len(header):
             raise DataError(f"{path}: row {number} has {len(row)} cells, but there are {len(header)} columns.")
+        _check_shown(path, number, row)
+    _check_shown(path, 1, header)
     return header, rows
+
+
+def _check_shown(path: Path, number: int, row: Sequence[str]) -> None:
+    """Refuses what would break a line, steer a terminal or turn the direction of the text around it."""
+    for cell in row:
+        if (shown := visible(cell)) != cell:
+            raise DataError(
+                f"{path}: row {number} has '{shown}', with characters that are not for show. Take them out."
+            )
 
 
 def _grid(path: Path, header: Sequence[str], rows: Rows, result: Result) -> Iterator[PublishedResult]:

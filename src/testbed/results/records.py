@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.records import MetricValue
+from testbed.results.model_facts import with_model_facts
 from testbed.results.runs import Result
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -63,5 +64,9 @@ def number(value: MetricValue) -> dict[str, Any]:
 
 
 def table(store: Reader, *, published: Collection[str] = ()) -> pd.DataFrame:
-    """All stored metrics as one long table, and below them the numbers that were imported from `published` sources."""
-    return store.results(published=published)
+    """All stored metrics as one long table, and below them the numbers that were imported from `published` sources.
+
+    Returns: the columns of `Reader.results`, and at the end the `model_type` of each model and its `baseline`, see
+    `testbed.results.model_facts`.
+    """
+    return with_model_facts(store, store.results(published=published))

@@ -1,4 +1,4 @@
-"""Rows that are what they are under their key: separations of data sets, and published numbers."""
+"""Rows that are what they are under their key: separations of data sets, and what others published."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.store.database import insert_new
 from testbed.store.findings import SEPARATION_RESULT
 from testbed.store.merge_report import MergeReport
 from testbed.store.reader import Reader
-from testbed.store.schema import published, separations
+from testbed.store.schema import published, published_models, separations
 from testbed.store.store import Store
 
 Key = tuple[Any, ...]
@@ -50,11 +50,18 @@ FINDINGS = (
         what="{metric} of '{model}' on '{eval_setting}' as published by '{source}'",
         plural="published numbers",
     ),
+    Kind(
+        table=published_models,
+        key=("source", "model"),
+        content=("model_type",),
+        what="the type of '{model}' as told by '{source}'",
+        plural="types of published models",
+    ),
 )
 
 
 def merge_findings(ours: Store, theirs: Reader, report: MergeReport, *, is_dry_run: bool) -> None:
-    """Takes over separations and published numbers; one that is here with another content is a conflict."""
+    """Takes over separations and what others published; one that is here with another content is a conflict."""
     for kind in FINDINGS:
         with ours.reading() as here, theirs.reading() as there:
             new, differing = compare(kind, here, there)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, Select, delete, insert, select
 
 from testbed.errors import StoreError, UnknownNameError, suggestion
 from testbed.records import PublishedResult
 from testbed.store.schema import published
 
-_KEY = ("source", "model", "input_size", "eval_setting", "metric", "protocol")
-_FIELDS = (*_KEY, "value", "flag", "source_sha256")
-_UNKNOWN_SIZE = 0  # in the table; no two NULLs are equal, and the size is part of the key
+KEY = ("source", "model", "input_size", "eval_setting", "metric", "protocol")
+_FIELDS = (*KEY, "value", "flag", "source_sha256")
+UNKNOWN_SIZE = 0  # in the table; no two NULLs are equal, and the size is part of the key
 
 Key = tuple[Any, ...]
 
@@ -49,18 +49,46 @@ def list_published(connection: Connection, sources: Collection[str]) -> list[Pub
 
     Raises: UnknownNameError: nothing was imported under one of the names.
     """
+    _check_sources(connection, sources)
+    rows = sorted(connection.execute(_stored(sources)), key=_key)
+    return [_result(row) for row in rows]
+
+
+def numbers_of(
+    connection: Connection, sources: Collection[str], settings: Collection[str] | None = None
+) -> Select[Any]:  # fmt: skip
+    """The query of all numbers of the sources, in any order: the columns of the table but its id and moment.
+
+    Args: settings: only these; all if None.
+    Raises: UnknownNameError: nothing was imported under one of the names.
+    """
+    _check_sources(connection, sources)
+    wanted = select(*published.c[_FIELDS]).where(published.c.source.in_(sources))
+    return wanted if settings is None else wanted.where(published.c.eval_setting.in_(settings))
+
+
+def _check_sources(connection: Connection, sources: Collection[str]) -> None:
     known = list_sources(connection)
     for name in sources:
         if name not in known:
             listed = f"Imported: {', '.join(known)}." if known else "Nothing was imported; see db.py --import-csv."
-            raise UnknownNameError(f"There is no published source '{name}'. {suggestion(name, known)} {listed}")
-    rows = sorted(connection.execute(_stored(sources)), key=_key)
-    return [_result(row) for row in rows]
+            told = filter(None, [f"There is no published source '{name}'.", suggestion(name, known), listed])
+            raise UnknownNameError(" ".join(told))
 
 
 def list_sources(connection: Connection) -> list[str]:
     """Names under which numbers were imported."""
     return sorted(connection.scalars(select(published.c.source).distinct()))
+
+
+def list_published_settings(connection: Connection, sources: Collection[str]) -> list[str]:
+    """Names of the settings that the sources have numbers of.
+
+    Raises: UnknownNameError: nothing was imported under one of the names.
+    """
+    _check_sources(connection, sources)
+    found = select(published.c.eval_setting).where(published.c.source.in_(sources), published.c.value.is_not(None))
+    return sorted(connection.scalars(found.distinct()))
 
 
 def _stored(sources: Collection[str]) -> Any:
@@ -69,7 +97,7 @@ def _stored(sources: Collection[str]) -> Any:
 
 def _row(result: PublishedResult) -> dict[str, Any]:
     row = {name: getattr(result, name) for name in _FIELDS}
-    return {**row, "input_size": result.input_size or _UNKNOWN_SIZE}
+    return {**row, "input_size": result.input_size or UNKNOWN_SIZE}
 
 
 def _result(row: Row[Any]) -> PublishedResult:
@@ -78,11 +106,11 @@ def _result(row: Row[Any]) -> PublishedResult:
 
 
 def _key(row: Row[Any]) -> Key:
-    return tuple(getattr(row, name) for name in _KEY)
+    return tuple(getattr(row, name) for name in KEY)
 
 
 def _row_key(row: dict[str, Any]) -> Key:
-    return tuple(row[name] for name in _KEY)
+    return tuple(row[name] for name in KEY)
 
 
 def _differs(before: Row[Any], row: dict[str, Any]) -> bool:

@@ -52,6 +52,20 @@ def list_settings(connection: Connection) -> list[StoredSetting]:
     return [_setting(row) for row in connection.execute(wanted)]
 
 
+def settings_with_results(connection: Connection) -> list[str]:
+    """Names of the settings that any model has a complete evaluation of, in their current versions."""
+    version, mine = setting_versions.c, evaluations.c
+    of_shown = select(model_versions.c.id).join(models).where(~models.c.hidden, model_versions.c.is_current)
+    any_result = (
+        select(mine.id)
+        .where(mine.setting_version_id == version.id, mine.status == "complete", ~mine.hidden)
+        .where(mine.model_version_id.in_(of_shown))
+        .exists()
+    )
+    wanted = select(eval_settings.c.name).join(setting_versions).where(~eval_settings.c.hidden, version.is_current)
+    return sorted(connection.scalars(wanted.where(any_result)))
+
+
 def list_evaluations(database: Database, **criteria: Any) -> list[Evaluation]:
     """The evaluations that fit the criteria (see `_conditions`), by model, setting, seeds and age."""
     wanted = _evaluations().where(*_conditions(criteria))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from testbed.model_types import PublishedType
 from testbed.records import EvaluationKey, Norm
-from testbed.store import findings, progress, queries, versions
+from testbed.store import findings, progress, published_models, queries, versions
 from testbed.store.database import Database
 from testbed.store.evaluation import Evaluation
 from testbed.store.table import long_table
@@ -97,14 +98,22 @@ class Reader:
             noise_seed=noise_seed, numerics=numerics,
         )  # fmt: skip
 
-    def results(self, *, published: Collection[str] = ()) -> pd.DataFrame:
+    def results(
+        self, *, published: Collection[str] = (), settings: Collection[str] | None = None
+    ) -> pd.DataFrame:  # fmt: skip
         """All stored metrics as one long table: a row per model, setting, run and metric, with n and interval.
 
         Args:
             published: sources whose imported numbers are wanted below our own; they have neither n nor interval.
+            settings: only these; all if None.
         Raises: UnknownNameError: nothing was imported under the name of a source.
         """
-        return long_table(self._database, published)
+        return long_table(self._database, published, settings)
+
+    def published_types(self) -> list[PublishedType]:
+        """What sources tell of their models, by source and model."""
+        with self.reading() as connection:
+            return published_models.list_types(connection)
 
     def evaluation_by_id(self, evaluation_id: int) -> Evaluation:
         """The evaluation with this id. Raises: UnknownNameError: there is none."""

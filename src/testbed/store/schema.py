@@ -30,7 +30,7 @@ from testbed.store.columns import Int32Array, UtcDateTime
 
 APPLICATION = "robustness-testbed"
 # Every schema there has been, oldest first; each has a file under migrations/versions.
-REVISIONS = ("v0.1.0", "v0.2.0", "v0.3.0")
+REVISIONS = ("v0.1.0", "v0.2.0", "v0.3.0", "v0.4.0")
 STATUSES = ("pending", "running", "complete", "partial", "failed")
 
 # Constraints need names, or SQLite's batch migrations cannot drop them.
@@ -279,6 +279,19 @@ published = Table(
         "source", "model", "input_size", "eval_setting", "metric", "protocol", name="uq_published_key"
     ),
 )  # fmt: skip
+
+# What the sources say of their models, whether or not they have numbers of them.
+published_models = Table(
+    "published_models",
+    metadata,
+    _id(),
+    Column("source", Text, nullable=False),
+    Column("source_sha256", String(64), nullable=False),  # of the file it was read from
+    Column("model", Text, nullable=False),
+    Column("model_type", Text, nullable=False),
+    Column("imported_at", UtcDateTime, nullable=False, server_default=func.now()),
+    UniqueConstraint("source", "model", name="uq_published_models_key"),
+)
 
 # Alembic's own table, written here as well so that creating a database need not import alembic.
 alembic_version = Table(

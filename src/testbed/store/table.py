@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, false, select
+from sqlalchemy import ColumnElement, Connection, Select, false, select
 
-from testbed.records import PublishedResult
 from testbed.store import published
 from testbed.store.database import Database
 from testbed.store.schema import (
@@ -67,9 +66,12 @@ _IDENTITY = (
 )  # fmt: skip
 
 
-def long_table(database: Database, sources: Collection[str] = ()) -> pd.DataFrame:
+def long_table(
+    database: Database, sources: Collection[str] = (), settings: Collection[str] | None = None
+) -> pd.DataFrame:
     """A row per model, setting, run and metric, and a row per published number of the named sources.
 
+    Args: settings: only these; all if None.
     Returns: the columns of `COLUMNS`, sorted by what is in them, so that equal contents give equal tables. Hidden
     models, settings and evaluations are left out. What does not exist is missing, never 0 or an empty text.
     Raises: UnknownNameError: nothing was imported under the name of a source.
@@ -77,15 +79,43 @@ def long_table(database: Database, sources: Collection[str] = ()) -> pd.DataFram
     import pandas as pd
 
     with database.reading() as connection:
-        own = _own(connection)
-        theirs = published.list_published(connection, sources) if sources else []
-    return pd.concat([own, _typed(pd.DataFrame(list(map(_published_row, theirs))))], ignore_index=True)
+        own = _typed(own_metrics(connection, settings))
+        theirs = _typed(published_numbers(connection, sources, settings))
+    return pd.concat([own, theirs], ignore_index=True)
 
 
-def _own(connection: Connection) -> pd.DataFrame:
-    found = _frame(connection, _evaluations()).sort_values(list(_IDENTITY), kind="stable")
-    values = _frame(connection, _metrics()).sort_values("metric", kind="stable")
-    return _typed(found.merge(values, on="evaluation_id"))
+def own_metrics(
+    connection: Connection, settings: Collection[str] | None = None, *, where: ColumnElement[bool] | None = None
+) -> pd.DataFrame:
+    """A row per model, setting, run and metric, with what columns there are, and the `evaluation_id`.
+
+    Args:
+        settings: only these; all if None.
+        where: which rows of the table of metrics; all if None.
+    """
+    evaluated, measured = _evaluations(), _metrics()
+    if where is not None:
+        measured = measured.where(where)
+    if settings is not None:
+        evaluated = evaluated.where(eval_settings.c.name.in_(settings))
+        measured = measured.where(metrics.c.evaluation_id.in_(evaluated.with_only_columns(evaluations.c.id)))
+    found = _frame(connection, evaluated).sort_values(list(_IDENTITY), kind="stable")
+    values = _frame(connection, measured).sort_values("metric", kind="stable")
+    return found.merge(values, on="evaluation_id")
+
+
+def published_numbers(
+    connection: Connection, sources: Collection[str], settings: Collection[str] | None = None
+) -> pd.DataFrame:
+    """A row per published number of the sources, with what columns there are.
+
+    Raises: UnknownNameError: nothing was imported under the name of a source.
+    """
+    rows = _frame(connection, published.numbers_of(connection, sources, settings))
+    rows = rows.sort_values(list(published.KEY), kind="stable")
+    rows["input_size"] = rows["input_size"].where(rows["input_size"] != published.UNKNOWN_SIZE)
+    reason = rows["value"].isna().map({True: "the source gives no value", False: ""})
+    return rows.assign(status="published", reason=reason)
 
 
 def _frame(connection: Connection, wanted: Select[Any]) -> pd.DataFrame:
@@ -103,22 +133,6 @@ def _typed(rows: pd.DataFrame) -> pd.DataFrame:
     texts = [name for name, kind in COLUMNS.items() if kind == "string"]
     frame[texts] = frame[texts].replace("", pd.NA)
     return frame
-
-
-def _published_row(row: PublishedResult) -> dict[str, Any]:
-    return {
-        "model": row.model,
-        "eval_setting": row.eval_setting,
-        "status": "published",
-        "metric": row.metric,
-        "value": row.value,
-        "reason": "the source gives no value" if row.value is None else "",
-        "source": row.source,
-        "protocol": row.protocol,
-        "input_size": row.input_size,
-        "flag": row.flag,
-        "source_sha256": row.source_sha256,
-    }
 
 
 def _evaluations() -> Select[Any]:
