@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -18,6 +19,7 @@ from testbed.errors import TestbedError
 from testbed.interruption import Terminated
 from testbed.offline import NO_DOWNLOAD_VARIABLE, forbid_downloads
 from testbed.paths import DATA_VARIABLE
+from testbed.visible import visible
 
 EXIT_SOME_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -153,10 +155,33 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> NoReturn:
     terminated."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        sys.exit(_exit_code(command, args))
+        with _text_only():
+            code = _exit_code(command, args)
+        sys.exit(code)
     except BrokenPipeError:  # the reader of our output, such as `head`, has gone
         sys.stderr.close()
         sys.exit(EXIT_SOME_FAILED)
+
+
+class _TextOnly(io.TextIOWrapper):
+    """Output that a terminal shows and does not obey, whatever stands in a name; letters it lacks become escapes."""
+
+    def write(self, text: str) -> int:
+        super().write(visible(text, in_one_line=False))
+        return len(text)
+
+
+@contextmanager
+def _text_only() -> Iterator[None]:
+    """Puts `_TextOnly` in the place of stdout."""
+    sys.stdout.flush()
+    is_by_line = bool(sys.stdout.line_buffering)
+    shown = _TextOnly(sys.stdout.buffer, sys.stdout.encoding, "backslashreplace", line_buffering=is_by_line)
+    try:
+        with redirect_stdout(shown):
+            yield
+    finally:
+        shown.detach()  # or it would close the stream with itself
 
 
 def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
@@ -191,4 +216,4 @@ def _terminate(number: int, frame: object) -> NoReturn:
 
 def say(line: str) -> None:
     """Prints a line for people, on stderr: stdout is for results."""
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line, in_one_line=False), file=sys.stderr, flush=True)

@@ -9,8 +9,9 @@ from typing import Any
 from testbed.corruption_words import corruption_sentences, is_corrupted
 from testbed.metrics.intervals import Side
 from testbed.records import MetricValue, Shift
-from testbed.results import COMPARISONS, Result, by_fit
+from testbed.results import COMPARISONS, Result, Run, by_fit
 from testbed.results.runs import has_shared_draws
+from testbed.visible import visible
 
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
@@ -26,6 +27,7 @@ def results_table(results: Sequence[Result]) -> str:
 
 def aligned_table(rows: Sequence[Sequence[str]], *, num_names: int) -> str:
     """Rows under a header, which is the first: so many columns of names to the left, numbers to the right."""
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = [str.ljust if column < num_names else str.rjust for column in range(len(widths))]
     lines = ["  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)) for row in rows]
@@ -118,23 +120,25 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     if shift is None or shift.epsilon is None:
         return ""
     source = f", half of {separation_words(separation)}" if separation else " (a level of the user's choice)"
-    noise = f"under {_noise_words(shift)} on {evaluation.n} samples of {evaluation.dataset}{source}"
+    noise = f"under {noise_words(shift)} on {evaluation.n} samples of {evaluation.dataset}{source}"
     if loss.value is None:
         return f"{result.name}: what is lost {noise} is undefined, because {loss.reason}."
     return (
         f"{result.name} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
-        f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {_draws_words(result)}), "
-        f"{noise}{_worst_class(result)}{_shared(result)}; not tested: {_not_tested(shift)}, other data."
+        f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {draws_words(result.runs)}), "
+        f"{noise}{_worst_class(result)}{_shared(result)}; not tested: {not_tested(shift)}, other data."
     )
 
 
-def _not_tested(shift: Shift) -> str:
+def not_tested(shift: Shift) -> str:
+    """What a statement about noise or an attack says nothing of, beside other data."""
     if shift.is_attack:
         return "stronger attacks, other norms and levels, noise, corruptions"
     return "other norms and levels, corruptions, attacks"
 
 
-def _noise_words(shift: Shift) -> str:
+def noise_words(shift: Shift) -> str:
+    """Noise or an attack with its norm and level: 'uniform L∞ noise within 0.2176'."""
     if shift.family == "gaussian":
         return f"Gaussian noise of standard deviation {shift.epsilon:.4f}"
     if shift.norm == "l0":
@@ -145,13 +149,14 @@ def _noise_words(shift: Shift) -> str:
     return f"uniform {NORM_SYMBOLS[shift.norm or 'linf']} noise{shared} within {shift.epsilon:.4f}"
 
 
-def _draws_words(result: Result) -> str:
-    fits = by_fit(result.runs)
+def draws_words(runs: Sequence[Run]) -> str:
+    """How many draws of the noise each image has, in how many fitted models: '10 draws each'."""
+    fits = by_fit(runs)
     num_draws = sum(run.evaluation.num_draws for run in fits[0])
     draws = "1 draw each" if num_draws == 1 else f"{num_draws} draws each"
     if len(fits) == 1:
         return draws
-    where = "with {} fitted models" if result.evaluation.test_fraction is None else "in {} re-splits of the data"
+    where = "with {} fitted models" if runs[0].evaluation.test_fraction is None else "in {} re-splits of the data"
     return f"{draws} {where.format(len(fits))}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.laboratory import lab
 
 from testbed.records import MetricValue, Shift
-from testbed.report import SHARED_DRAWS, WIDTH, _noise_words, own_metrics_lines, report_text
+from testbed.report import SHARED_DRAWS, WIDTH, noise_words, own_metrics_lines, report_text
 from testbed.results import Run, result_of
 
 __all__ = ["lab"]
@@ -28,7 +28,7 @@ __all__ = ["lab"]
     ],
 )
 def test_noise_in_words(fields: dict[str, Any], words: str) -> None:
-    assert _noise_words(Shift(name="noise", clean_eval_setting="clean", **fields)) == words
+    assert noise_words(Shift(name="noise", clean_eval_setting="clean", **fields)) == words
 
 
 def _text(lab: Any, losses: dict[str, list[int]]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.cli import say
 from testbed.commands.places import DEFAULT_DATABASE, DEFAULT_LOGDIR, LOG_DATABASE, database_url, log_database_url
 from testbed.errors import StoreError
+from testbed.visible import visible
 
 if TYPE_CHECKING:
     from testbed.store.store import Store
@@ -71,7 +72,7 @@ def definitions(options: Options) -> Any:
 def print_names(names: Iterable[str]) -> None:
     """Prints one name a line."""
     for name in names:
-        print(name)
+        print(visible(name))
 
 
 def print_json(value: Any) -> None:

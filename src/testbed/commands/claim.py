@@ -66,7 +66,7 @@ def _lines(wanted: Claim, rows: Sequence[ClaimRow], precision: Precision) -> Ite
     for row in rows:
         name, answers = names[row.evaluation.id], row.answers
         if "" in answers:
-            yield _wrapped(f"{name}: {_answer_text(answers[''], wanted)}", "  ")
+            yield _wrapped(f"{name}: {answer_text(answers[''], wanted)}", "  ")
         else:
             yield from _class_lines(name, row, wanted)
     methods = dict.fromkeys(answer.method for row in rows for answer in row.answers.values() if answer.method)
@@ -82,7 +82,7 @@ def _class_lines(name: str, row: ClaimRow, wanted: Claim) -> Iterator[str]:
     left.sort(key=lambda one: one[1].verdict != "refuted")
     total = len(row.answers)
     yield f"{name}: {row.verdict} for all {total} classes together; {total - len(left)} of them supported"
-    yield from (_wrapped(f"  class '{of}': {_answer_text(answer, wanted)}", "    ") for of, answer in left[:SHOWN])
+    yield from (_wrapped(f"  class '{of}': {answer_text(answer, wanted)}", "    ") for of, answer in left[:SHOWN])
     if len(left) > SHOWN:
         yield f"  ... and {len(left) - SHOWN} more, see --json"
 
@@ -91,7 +91,7 @@ def _wrapped(text: str, indent: str) -> str:
     return fill(text, WIDTH, subsequent_indent=indent)
 
 
-def _answer_text(answer: Answer, wanted: Claim) -> str:
+def answer_text(answer: Answer, wanted: Claim) -> str:
     """The verdict, the number and what bounds it, and what would decide it."""
     if answer.value is None:
         return f"undecided, because it is undefined: {answer.reason}"

@@ -9,6 +9,7 @@ from testbed.commands.action import Options, definitions, print_json, reading
 from testbed.commands.administration import data_of
 from testbed.store.status import STATES, Status, Unfinished
 from testbed.store.status import status as store_status
+from testbed.visible import visible
 
 SHOWN = 20  # unfinished evaluations
 
@@ -40,7 +41,7 @@ def diff_registry(options: Options) -> None:
 
 def _status_text(found: Status) -> str:
     totals = ["all", *(str(found.total(state)) for state in STATES)]
-    rows = [[model.model, *(str(model.counts[state]) for state in STATES)] for model in found.models]
+    rows = [[visible(model.model), *(str(model.counts[state]) for state in STATES)] for model in found.models]
     table = [["model", *STATES], *rows, totals]
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]

@@ -18,8 +18,8 @@ Group = tuple[Run, ...]
 
 
 def is_named(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a name is among names and globs; without any, every one is."""
-    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+    """Whether a name is among names and globs; without any, every one is. A name with brackets is itself, too."""
+    return not patterns or any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def complete_evaluations(store: Reader) -> list[Evaluation]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plotting.run_table import run_table
+from plotting.drawing.run_table import run_table
 from tests.laboratory import lab
 
 from testbed.commands import exchange
