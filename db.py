@@ -25,7 +25,7 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE...",
-    help="Store published numbers: the ImageNet Testbed's grid, or results files of timm.",
+    help="Store published numbers and types of models: the ImageNet Testbed's files, or timm's.",
 )
 @click.option(
     "--rename-model", nargs=2, metavar="OLD NEW", help="Rename a stored model; an equally renamed definition finds it."
@@ -47,6 +47,10 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 @click.option("--mscr", is_flag=True, help="What noise costs stored models, and whether that is more than chance.")
 @click.option("--corruption-report", is_flag=True, help="What common corruptions cost stored models, in one table.")
 @click.option("--precision-report", is_flag=True, help="How many predictions change with the precision, against fp32.")
+@click.option(
+    "--effective-robustness", nargs=2, metavar="X Y",
+    help="How far models lie above or below the line of standard models on two settings.",
+)  # fmt: skip
 @click.option("--compare", nargs=2, metavar="MODEL MODEL", help="How two stored models differ on the same samples.")
 @click.option("--claim", metavar="TEXT", help="Supported, refuted or undecided: 'loss(digits-mscr-linf) <= 1%'.")
 @click.option("--list-models-registry", is_flag=True, help="Names of the models that can be evaluated.")
@@ -77,7 +81,8 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 @click.option("--dry-run", is_flag=True, help="Of --merge: report what would be done, and write nothing.")
 @click.option(
     "--models", multiple=True, metavar="NAME...",
-    help="Of --mscr, --corruption-report, --precision-report, --claim: names or globs. [default: all]",
+    help="Of --mscr, --corruption-report, --precision-report, --effective-robustness, --claim: names or globs. "
+    "[default: all]",
 )  # fmt: skip
 @click.option(
     "--eval-settings", multiple=True, metavar="NAME...",
@@ -97,7 +102,8 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 @click.option("--epsilon", type=float, help="Of --mscr: a noise level. [default: half the minimal class separation]")
 @click.option(
     "--confidence", type=float, default=0.95,
-    help="Of --mscr, --corruption-report, --precision-report, --compare, --claim. [default: 0.95]",
+    help="Of --mscr, --corruption-report, --precision-report, --effective-robustness, --compare, --claim. "
+    "[default: 0.95]",
 )  # fmt: skip
 @click.option(
     "--one-sided", is_flag=True,
@@ -125,8 +131,17 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 @click.option("--wide", is_flag=True, help="Of --export: a grid of top-1, a row per model and a column per setting.")
 @click.option(
     "--with-published", multiple=True, metavar="SOURCE...",
-    help="Of --export: these imported numbers as well; of --corruption-report: these alone.",
+    help="Of --export, --effective-robustness: these imported numbers as well; of --corruption-report: these alone.",
 )  # fmt: skip
+@click.option(
+    "--fit-set", multiple=True, metavar="NAME...",
+    help="Of --effective-robustness: standard-2020, all, names or globs of models, or @FILE. [default: standard]",
+)  # fmt: skip
+@click.option(
+    "--scale", type=click.Choice(["logit", "probit", "linear"]), default="logit",
+    help="Of --effective-robustness: what the line is straight on. [default: logit]",
+)  # fmt: skip
+@click.option("--by-family", is_flag=True, help="Of --effective-robustness: draw families of models for intervals.")
 @click.option("--override", is_flag=True, help="Let --save-logits, --export, --import-csv replace, --purge delete.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
 @click.option("--db-url", envvar="TESTBED_DB", metavar="URL", help="The database. [default: results/testbed.sqlite]")

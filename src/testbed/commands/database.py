@@ -32,6 +32,7 @@ ACTIONS: dict[str, str] = {
     "mscr": "mscr",
     "corruption_report": "corruption",
     "precision_report": "precision_report",
+    "effective_robustness": "effective",
     "compare": "compare",
     "claim": "claim",
     "list_models_registry": "listing",

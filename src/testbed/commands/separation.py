@@ -162,14 +162,14 @@ def _warn(found: StoredSeparation, searched: Searched) -> None:
 
 def _check_drawing() -> None:
     """Raises a TestbedError where figures cannot be drawn, before anything is searched."""
-    from plotting.style import new_figure
+    from plotting.drawing.style import new_figure
 
     with new_figure(height=1):
         pass
 
 
 def _draw(found: StoredSeparation, searched: Searched, out: Path) -> list[Path]:
-    from plotting.separation import draw_separation
+    from plotting.drawing.separation import draw_separation
 
     symbol, unit = NORM_SYMBOLS[found.norm], "pixels in [0, 1]" if searched.is_pixels else "units of the data"
     caption = (
