@@ -12,12 +12,12 @@ import click
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_command
+from plotting.drawing.command import figure_command
 
 from testbed.cli import run
 
 if TYPE_CHECKING:
-    from plotting.stored import Stored
+    from plotting.drawing.stored import Stored
 
 
 @figure_command
@@ -33,10 +33,11 @@ def main(stored: Stored, out: Path, *, published: Path | None) -> list[Path]:
     Example:
       python plotting/accuracy_matrix.py --dataset 2d-b --shared --models 'random-forest*' --out results/mscr-2d
     """
-    from plotting.matrix import accuracy_cells, mscr_cells
-    from plotting.matrix_table import draw_matrix, table_height
-    from plotting.published import compared, joint_picture, read_published
-    from plotting.style import PAGE, new_figure, save
+    from plotting.drawing.corruption_table import half_width_sentence
+    from plotting.drawing.matrix import accuracy_cells, mscr_cells
+    from plotting.drawing.matrix_table import draw_matrix, table_height
+    from plotting.drawing.published import compared, joint_picture, read_published
+    from plotting.drawing.style import PAGE, new_figure, plain, save
 
     from testbed.tables import write_table
 
@@ -48,12 +49,21 @@ def main(stored: Stored, out: Path, *, published: Path | None) -> list[Path]:
         print(joint_picture(cells, mscr))
         cells, mscr = cells.drop(columns="std_ratio"), mscr.drop(columns="std_ratio")
     correction = " and corrected for re-splits of one data set (Nadeau & Bengio)" if stored.resplit else ""
+    spread = (
+        f"Small: 1.96 standard deviations over the root of the number of runs, as published. Bold: the best of a row "
+        f"and all that a t-test, paired over runs{correction}, does not tell from it (5 %, Holm)."
+    )
+    if cells["runs"].max() == 1:
+        of_samples = stored.metrics("top1").rename(columns={"epsilon": "test_eps", "training_epsilon": "train_eps"})
+        cells = cells.merge(of_samples[["test_eps", "train_eps", "ci_low", "ci_high"]], how="left")
+        spread = (
+            "Bold: the largest of a row; a single run does not tell how far another would be from it."
+            f"{half_width_sentence(of_samples)}"
+        )
     caption = (
-        f"Top-1 accuracy in percent on {stored.dataset} of {models[min(models)]} and of the same fitted on noise; "
-        f"{stored.noise_words}: {stored.sample_words}. Small: 1.96 standard deviations over the root of the number of "
-        f"runs, as published. Bold: the best of a row and all that a t-test, paired over runs{correction}, does not "
-        f"tell from it (5 %, Holm). Grey: fitted and tested at one level. MSCR is the relative change of the mean from "
-        f"ε = 0 to ε$_{{min}}$.{stored.separation_sentence}"
+        f"Top-1 accuracy in percent on {stored.dataset} of {plain(models[min(models)])} and of the same fitted on "
+        f"noise; {stored.noise_words}: {stored.sample_words}. {spread} Grey: fitted and tested at one level. MSCR is "
+        f"the relative change of the mean from ε = 0 to ε$_{{min}}$.{stored.separation_sentence}"
     )
     path = stored.path(out, "accuracy-matrix")
     with new_figure(width=PAGE, height=table_height(cells)) as figure:

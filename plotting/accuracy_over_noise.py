@@ -12,12 +12,12 @@ import click
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_command
+from plotting.drawing.command import figure_command
 
 from testbed.cli import run
 
 if TYPE_CHECKING:
-    from plotting.stored import Stored
+    from plotting.drawing.stored import Stored
 
 
 @figure_command
@@ -29,9 +29,9 @@ def main(stored: Stored, out: Path, *, by_training_noise: bool) -> list[Path]:
     Example:
       python plotting/accuracy_over_noise.py --logdir results/log --dataset digits --out figures
     """
-    from plotting.style import add_legend, draw_curves, mark_separation, new_figure, save
+    from plotting.drawing.style import add_legend, draw_curves, mark_separation, new_figure, plain, save
 
-    labels = {model: model for model in stored.models}
+    labels = {model: plain(model) for model in stored.models}
     if by_training_noise:
         labels = {model: f"ε$_{{train}}$ = {level:.4g}" for level, model in stored.model_by_training_level().items()}
     table = stored.metrics("top1")

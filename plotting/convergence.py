@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_command
+from plotting.drawing.command import figure_command
 
 from testbed.cli import run
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from plotting.stored import Stored
+    from plotting.drawing.stored import Stored
 
 FIRST = 3  # runs; the interval of two is so wide that it would hide all others
 MAX_POINTS = 20  # of a curve
@@ -32,10 +32,10 @@ def main(stored: Stored, out: Path) -> list[Path]:
     Example:
       python plotting/convergence.py --logdir results/log --dataset digits --out figures
     """
-    from plotting.style import add_legend, draw_curves, log_counts, new_figure, save
+    from plotting.drawing.style import add_legend, draw_curves, log_counts, new_figure, plain, save
 
     table = running_means(stored)
-    labels = {model: model for model in stored.models if model in set(table["model"])}
+    labels = {model: plain(model) for model in stored.models if model in set(table["model"])}
     caption = (
         f"Means over the first runs, in the order of their seeds, on {stored.dataset} under {stored.noise_words} at "
         f"ε$_{{min}}$: {stored.sample_words}. Bars are 95 % intervals of the spread of the runs (Student's t), not of "
@@ -57,8 +57,8 @@ def running_means(stored: Stored) -> pd.DataFrame:
     Raises: TestbedError: no model has three runs, with the command for more.
     """
     import pandas as pd
-    from plotting.over_runs import metrics_over_runs
-    from plotting.stored import number
+    from plotting.drawing.over_runs import metrics_over_runs
+    from plotting.drawing.stored import number
 
     rows = []
     stored.require_separation()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_of_corruptions
+from plotting.drawing.command import figure_of_corruptions
 
 from testbed.cli import run
 
 if TYPE_CHECKING:
-    from plotting.corruption_table import Corruptions
+    from plotting.drawing.corruption_table import Corruptions
 
 
 @figure_of_corruptions
@@ -26,8 +26,8 @@ def main(stored: Corruptions, out: Path) -> list[Path]:
     Example:
       python plotting/corruption_curves.py --logdir results/log --dataset digits --models 'digits-*' --out figures
     """
-    from plotting.corruption_panels import draw_panels, panels_of, panels_size
-    from plotting.style import add_legend, new_figure, save
+    from plotting.drawing.corruption_panels import draw_panels, panels_of, panels_size
+    from plotting.drawing.style import add_legend, new_figure, save
 
     caption = (
         f"{stored.label[0].upper()}{stored.label[1:]} on {stored.source_words}, over severity: "

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_of_corruptions
+from plotting.drawing.command import figure_of_corruptions
 
 from testbed.cli import run
 
 if TYPE_CHECKING:
-    from plotting.corruption_table import Corruptions
+    from plotting.drawing.corruption_table import Corruptions
 
 
 @figure_of_corruptions
@@ -28,9 +28,9 @@ def main(stored: Corruptions, out: Path) -> list[Path]:
     Example:
       python plotting/corruption_heatmap.py --logdir results/log --dataset digits --metric q --out figures
     """
-    from plotting.corruption_cells import draw_tables, tables_size
-    from plotting.corruption_table import half_width_sentence
-    from plotting.style import new_figure, save
+    from plotting.drawing.corruption_cells import draw_tables, tables_size
+    from plotting.drawing.corruption_table import half_width_sentence
+    from plotting.drawing.style import new_figure, save
 
     caption = (
         f"{stored.label[0].upper()}{stored.label[1:]} on {stored.source_words}: "

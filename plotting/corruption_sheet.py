@@ -13,11 +13,11 @@ import click
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from testbed.cli import ManyCommand, run
+from testbed.cli import BEGINS_ANEW, ManyCommand, run
 from testbed.errors import TestbedError
 
 
-@click.command(cls=ManyCommand)
+@click.command(cls=ManyCommand, interrupted=BEGINS_ANEW)
 @click.option("--dataset", metavar="NAME", help="Show a sample of this data set, as its settings corrupt it.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, show_default=True, help="Which one, by position.")
 @click.option("--image", type=click.Path(path_type=Path), metavar="FILE", help="Show this picture instead.")
@@ -41,9 +41,10 @@ def main(
       python plotting/corruption_sheet.py --dataset digits --sample 3
       python plotting/corruption_sheet.py --image photo.jpg --size 96x160 --corruptions 'glass*' fog
     """
-    from plotting.picture import file_picture, fit_to, sample_picture
-    from plotting.sheet import caption, chosen, corrupted, draw_sheet, numbers_of, sheet_size
-    from plotting.style import new_figure, save
+    from matplotlib import rcParams
+    from plotting.drawing.picture import file_picture, fit_to, sample_picture
+    from plotting.drawing.sheet import caption, chosen, corrupted, draw_sheet, numbers_of, sheet_resolution, sheet_size
+    from plotting.drawing.style import new_figure, save
 
     from registry import registry
     from testbed.commands.action import definitions
@@ -64,6 +65,7 @@ def main(
     path = out / slug("-".join(filter(None, parts)))
     width, height = sheet_size(picture, len(rows))
     with new_figure(width=width, height=height) as figure:
+        rcParams["savefig.dpi"] = sheet_resolution(picture, width)  # of this figure alone
         draw_sheet(figure.subplots(), picture, rows)
         words = caption(picture, numbers, is_by_size=table is None, seed=seed)
         for written in save(figure, numbers, path, caption=words):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_command
+from plotting.drawing.command import figure_command
 
 from testbed.cli import run
 from testbed.errors import TestbedError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
-    from plotting.stored import Stored
+    from plotting.drawing.stored import Stored
 
     from testbed.records import MetricValue
 
@@ -40,18 +40,17 @@ def main(stored: Stored, out: Path) -> list[Path]:
     Example:
       python plotting/effect_of_k.py --logdir results/log --dataset digits --out figures
     """
-    from plotting.style import add_legend, draw_curves, log_counts, new_figure, save
+    from plotting.drawing.style import add_legend, draw_curves, log_counts, new_figure, plain, save
 
     table = over_first_draws(stored)
-    labels = {model: model for model in stored.models if model in set(table["model"])}
+    labels = {model: plain(model) for model in stored.models if model in set(table["model"])}
     mscr = table[table["metric"] == "mscr"]
     panels = {"top-1\naccuracy (%)": table[table["metric"] == "top1"], "MSCR (%)": mscr}
     if (table["runs"] > 1).any():
         panels["sd of MSCR\nover runs (pp)"] = mscr.assign(value=mscr["sd"], ci_low=None, ci_high=None)
     caption = (
         f"From the first k draws of the noise, on {stored.dataset} under {stored.noise_words} at ε$_{{min}}$: "
-        f"{stored.sample_words}. Bars are 95 % intervals of the spread of the runs (Student's t), for a single run of "
-        f"the samples; models stand a little apart.{stored.separation_sentence}"
+        f"{stored.sample_words}. {bar_words(table)}; models stand a little apart.{stored.separation_sentence}"
     )
     with new_figure(height=1.5 * len(panels)) as figure:
         for axes, (label, rows) in zip(figure.subplots(len(panels), sharex=True), panels.items(), strict=True):
@@ -62,6 +61,17 @@ def main(stored: Stored, out: Path) -> list[Path]:
         return save(figure, table, stored.path(out, "effect-of-k"), caption=caption)
 
 
+def bar_words(table: pd.DataFrame) -> str:
+    """What the bars are, for a caption. Args: table: of `over_first_draws`."""
+    runs = table["runs"]
+    spread, exception = " of the spread of the runs (Student's t)", ", over samples where there is a single run"
+    if (runs > 1).all():
+        exception = ""
+    elif (runs == 1).all():
+        spread, exception = "", ", over samples"
+    return f"Bars are 95 % intervals{spread}{exception}"
+
+
 def over_first_draws(stored: Stored) -> pd.DataFrame:
     """Accuracy and MSCR at half the minimal class separation from the first k draws of every model.
 
@@ -69,7 +79,7 @@ def over_first_draws(stored: Stored) -> pd.DataFrame:
     Raises: TestbedError: there is one draw only, with the command for more.
     """
     import pandas as pd
-    from plotting.stored import number
+    from plotting.drawing.stored import number
 
     from testbed.results import correct
 
@@ -92,7 +102,7 @@ def over_first_draws(stored: Stored) -> pd.DataFrame:
 def _metrics(runs: Sequence[tuple[Correct, Correct]]) -> dict[str, tuple[MetricValue, float]]:
     """Accuracy and MSCR with the standard deviation of single runs, from (n,) when clean and (draws, n) of each run."""
     import numpy as np
-    from plotting.over_runs import metrics_over_runs
+    from plotting.drawing.over_runs import metrics_over_runs
 
     from testbed.metrics.comparison import mscr
     from testbed.metrics.factors import Factors

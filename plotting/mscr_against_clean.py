@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from plotting.command import figure_command
+from plotting.drawing.command import figure_command
 
 from testbed.cli import run
 
 if TYPE_CHECKING:
-    from plotting.stored import Stored
+    from plotting.drawing.stored import Stored
 
 
 @figure_command
@@ -27,7 +27,7 @@ def main(stored: Stored, out: Path) -> list[Path]:
       python plotting/mscr_against_clean.py --logdir results/log --dataset digits --out figures
     """
     import pandas as pd
-    from plotting.style import GREY, add_legend, bars, looks, new_figure, save
+    from plotting.drawing.style import GREY, add_legend, bars, looks, new_figure, plain, save
 
     epsilon_min = stored.require_separation()
     mscr = stored.metrics("mscr", epsilon=epsilon_min)
@@ -41,7 +41,7 @@ def main(stored: Stored, out: Path) -> list[Path]:
         axes = figure.subplots()
         for model, look in looks(models).items():
             x, y = clean[clean["model"] == model], mscr[mscr["model"] == model]
-            axes.errorbar(x["value"], y["value"], xerr=bars(x), yerr=bars(y), label=model, elinewidth=0.7,
+            axes.errorbar(x["value"], y["value"], xerr=bars(x), yerr=bars(y), label=plain(model), elinewidth=0.7,
                           linestyle="none", **look)  # fmt: skip
         axes.axhline(0, color=GREY, linewidth=0.6, zorder=0)
         axes.set_xlabel("clean top-1 accuracy (%)")

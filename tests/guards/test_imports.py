@@ -52,8 +52,9 @@ def _modules() -> dict[str, Path]:
     files = {path: path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
     named = {".".join(relative.with_suffix("").parts): path for path, relative in files.items()}
     scripts = {path.stem: path for path in ROOT.glob("*.py")}
-    figures = {f"plotting.{path.stem}": path for path in (ROOT / "plotting").glob("*.py")}
-    return {name.removesuffix(".__init__"): path for name, path in named.items()} | scripts | figures
+    drawn = (ROOT / "plotting").rglob("*.py")
+    figures = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in drawn}
+    return {name.removesuffix(".__init__"): path for name, path in (named | figures).items()} | scripts
 
 
 MODULES = _modules()

@@ -35,11 +35,13 @@ class Filler:
     Args:
         n: samples of each evaluation; less than there are is a subset.
         test_fraction: where every run splits the data anew.
+        class_names: of the two classes.
     """
 
     store: Store
     n: int = N
     test_fraction: float | None = None
+    class_names: tuple[str, str] = ("a", "b")
 
     def model(self, name: str, *, level: float | None = 0.0, **noise: Any) -> ModelVersion:
         """A model that was fitted at a noise level: 0 without noise, None for half the separation."""
@@ -54,7 +56,7 @@ class Filler:
         size = N if self.test_fraction is None else round(N / self.test_fraction)
         samples = DatasetVersion(
             name=dataset, split="all", fingerprint=fingerprint([dataset, size]), targets=np.arange(size) % 2,
-            sample_ids=tuple(f"all/{index}" for index in range(size)), class_names=("a", "b"),
+            sample_ids=tuple(f"all/{index}" for index in range(size)), class_names=self.class_names,
         )  # fmt: skip
         self.store.put_dataset(samples)
         subset = "" if self.n == N else f"@limit{self.n}"
@@ -184,6 +186,18 @@ def draw_figure(figure: str, database: Path, out: Path, *arguments: object) -> d
 def draw(tmp_path: Path) -> Draw:
     """Draws over any database: `draw('convergence', database, '--models', 'a')` -> files by ending."""
     return lambda figure, database, *arguments: draw_figure(figure, database, tmp_path / "figures", *arguments)
+
+
+@pytest.fixture
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lays figures out without drawing them, which takes most of the time of a test that wants their numbers."""
+    from matplotlib.figure import Figure
+
+    def savefig(figure: Figure, part: Path, **how: Any) -> None:
+        figure.draw_without_rendering()
+        part.write_bytes(b"")
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
 
 
 @pytest.fixture(scope="session")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from plotting.corruption_cells import draw_tables, tables_size
-from plotting.corruption_panels import draw_panels, panels_of
-from plotting.corruption_table import Corruptions, corruptions
-from plotting.style import new_figure
+from plotting.drawing.corruption_cells import draw_tables, tables_size
+from plotting.drawing.corruption_panels import draw_panels, panels_of
+from plotting.drawing.corruption_table import Corruptions, corruptions
+from plotting.drawing.style import new_figure
 from tests.plotting.conftest import Draw, Filler
 
 from testbed.errors import TestbedError, UnknownNameError
 from testbed.store.store import Store
 
-ROOT = Path(__file__).resolve().parents[2]
 FOG = {("fog", severity): 90 - 10 * severity for severity in range(1, 6)}
 SHARP = {("fog", 1): 96, ("fog", 2): 95, ("fog", 4): 88, ("fog", 5): 80}  # severity 3 is not there
 SNOW = {("snow", severity): 88 for severity in range(1, 6)}
@@ -140,6 +137,12 @@ def test_darker_is_a_smaller_accuracy(tables: list[Axes]) -> None:
     assert fog[0] > fog[4]
 
 
+def test_the_label_of_the_scale_fits_beside_few_corruptions(tables: list[Axes]) -> None:
+    figure = tables[-1].figure
+    label = tables[-1].yaxis.label.get_window_extent()
+    assert figure.bbox.y0 <= label.y0 < label.y1 <= figure.bbox.y1
+
+
 def test_curves_have_a_panel_for_each_corruption_with_severities(stored: Store) -> None:
     found = selected(stored)
     names = panels_of(found)
@@ -180,18 +183,3 @@ def test_nothing_stored_and_several_data_sets_are_told(filler: Filler, database:
     filler.corruptions(filler.model("net"), 90, {("greyscale", None): 50})
     with pytest.raises(TestbedError, match="No corruption of points that is stored has severities"):
         draw("corruption_curves", database)
-
-
-@pytest.mark.parametrize("figure", ["corruption_sheet", "corruption_heatmap", "corruption_curves"])
-def test_help_is_quick(figure: str, tmp_path: Path) -> None:
-    script = ROOT / "plotting" / f"{figure}.py"
-    code = f"""
-import runpy, sys
-sys.argv = ['{figure}.py', '--help']
-try: runpy.run_path({str(script)!r}, run_name='__main__')
-except SystemExit as end: assert not end.code, end.code
-assert not {{'torch', 'sqlalchemy', 'matplotlib', 'pandas'}} & set(sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "--out" in done.stdout

@@ -9,9 +9,18 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from plotting.picture import Fit, Picture, file_picture, fit_to, sample_picture
-from plotting.sheet import caption, chosen, corrupted, draw_sheet, numbers_of, sheet_size
-from plotting.style import new_figure
+from plotting.drawing.picture import Fit, Picture, file_picture, fit_to, sample_picture
+from plotting.drawing.sheet import (
+    TALLEST,
+    caption,
+    chosen,
+    corrupted,
+    draw_sheet,
+    numbers_of,
+    sheet_resolution,
+    sheet_size,
+)
+from plotting.drawing.style import new_figure
 from tests.conftest import Command
 from torch import Tensor
 
@@ -182,6 +191,17 @@ def test_pictures_stand_in_rows_pixel_for_pixel(photo: Path) -> None:
     assert np.allclose(shown[:8, 5 * across :], 0.5 * clean)
     assert np.array_equal(shown[down:, across:][:, :12], 1 - clean)
     assert (shown[down:, 2 * across :] == 1).all()  # nothing beside what has no severities
+
+
+def test_a_sheet_of_all_corruptions_fits_a_page_and_loses_no_pixel(photo: Path) -> None:
+    picture = picture_of(photo)  # 12 pixels wide
+    width, height = sheet_size(picture, 40)
+    assert height == pytest.approx(TALLEST)
+    assert sheet_size(picture, 2)[1] < sheet_size(picture, 4)[1] < TALLEST
+    assert sheet_resolution(picture, width) == 300
+    large = Picture(source="large", name="large", pixels=torch.zeros(1, 3, 448, 448), keys=picture.keys)
+    width, _ = sheet_size(large, 20)
+    assert sheet_resolution(large, width) * (width - 0.95) / 6 == pytest.approx(448)
 
 
 def test_the_command_draws_the_corruptions_of_the_registry(command: Command, photo: Path, tmp_path: Path) -> None:

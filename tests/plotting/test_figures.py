@@ -14,7 +14,9 @@ from tests.plotting.conftest import EPSILON_MIN, Draw, Filler
 from testbed.errors import StoreError, TestbedError
 
 ROOT = Path(__file__).resolve().parents[2]
-FIGURES = ("accuracy_over_noise", "mscr_against_clean", "accuracy_matrix", "effect_of_k", "convergence")
+FIGURES = (
+    "accuracy_over_noise", "mscr_against_clean", "accuracy_matrix", "accuracy_surface", "effect_of_k", "convergence",
+)  # fmt: skip
 
 
 def one(table: pd.DataFrame, **where: object) -> pd.Series[float]:
@@ -71,6 +73,14 @@ def test_matrix_has_the_published_columns_and_the_best_of_each_row(drawn: Draw) 
     assert mscr["std_percent"].tolist() == pytest.approx([3**0.5, 0.6875**0.5, 0.0])
 
 
+def test_a_matrix_of_single_runs_has_the_intervals_of_the_samples(filler: Filler, database: Path, draw: Draw) -> None:
+    filler.runs(filler.model("net"), {0.0: [[90]], EPSILON_MIN: [[80, 82, 84]]})
+    cells = pd.read_csv(draw("accuracy_matrix", database)["csv"])
+    assert cells["ci95_percent"].isna().all()
+    assert (cells["ci_low"] < cells["acc_percent"]).all()
+    assert (cells["acc_percent"] < cells["ci_high"]).all()
+
+
 def test_published_values_give_z_and_are_not_written(matrix: Path, draw: Draw, tmp_path: Path) -> None:
     published = tmp_path / "published.txt"
     published.write_text(
@@ -103,6 +113,14 @@ def test_effect_of_k_in_a_single_run_has_the_interval_of_the_samples(
     assert one(table, k=2, metric="mscr")["value"] == pytest.approx(-10)
     assert table["sd"].isna().all()
     assert (table["ci_low"] < table["value"]).all()
+
+
+def test_effect_of_k_tells_which_spread_its_bars_show() -> None:
+    from plotting.effect_of_k import bar_words
+
+    assert bar_words(pd.DataFrame({"runs": [1, 1]})) == "Bars are 95 % intervals, over samples"
+    assert bar_words(pd.DataFrame({"runs": [3, 4]})).endswith("spread of the runs (Student's t)")
+    assert bar_words(pd.DataFrame({"runs": [1, 4]})).endswith("(Student's t), over samples where there is a single run")
 
 
 def test_convergence_has_students_interval_over_the_first_runs(drawn: Draw) -> None:
@@ -152,18 +170,3 @@ def test_what_is_missing_is_told_with_the_command_that_adds_it(
 def test_a_database_that_is_not_there_is_an_error_of_the_database(draw: Draw, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"absent.sqlite"):
         draw("convergence", tmp_path / "absent.sqlite")
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_help_is_quick_and_names_every_option(figure: str, tmp_path: Path) -> None:
-    code = f"""
-import runpy, sys
-sys.argv = ['{figure}.py', '--help']
-try: runpy.run_path({str(ROOT / "plotting" / f"{figure}.py")!r}, run_name='__main__')
-except SystemExit as end: assert not end.code, end.code
-assert not {{'torch', 'sqlalchemy', 'matplotlib', 'pandas'}} & set(sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
-    for option in ("--db-url", "--logdir", "--out", "--dataset", "--norm", "--shared", "--models", "--samples"):
-        assert option in done.stdout

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from plotting.matrix import accuracy_cells, best_of, holm, mscr_cells, paired_p_value, published_spread
-from plotting.published import compared, joint_picture, read_published
+from plotting.drawing.matrix import accuracy_cells, best_of, holm, mscr_cells, paired_p_value, published_spread
+from plotting.drawing.published import compared, joint_picture, read_published
 
 from testbed.errors import DataError
 
@@ -22,7 +22,7 @@ def series(*values: float) -> pd.Series[float]:
 
 
 def rows(training: float, epsilon: float, clean: list[float], noisy: list[float]) -> pd.DataFrame:
-    """Runs of one cell, as `plotting.stored.Stored` has them."""
+    """Runs of one cell, as `plotting.drawing.stored.Stored` has them."""
     return pd.DataFrame({
         "training_epsilon": training, "epsilon": epsilon, "is_separation": epsilon == 0.004, "seed": range(len(clean)),
         "accuracy": noisy, "clean_accuracy": clean,

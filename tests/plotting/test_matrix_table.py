@@ -10,8 +10,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
-from plotting.matrix_table import MATCHED, draw_matrix, table_height
-from plotting.style import PAGE, new_figure
+from plotting.drawing.matrix_table import MATCHED, draw_matrix, table_height
+from plotting.drawing.style import PAGE, new_figure
 
 LEVELS = (0.0, 0.004, 0.01)
 CELLS = pd.DataFrame(

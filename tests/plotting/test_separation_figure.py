@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from plotting.separation import distribution, draw_separation
+from plotting.drawing.separation import distribution, draw_separation
 
 from testbed.store.views import StoredSeparation
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plotting.selection import Selection
-from plotting.stored import Stored, stored
+from plotting.drawing.selection import Selection
+from plotting.drawing.stored import Stored, stored
 from tests.plotting.conftest import EPSILON_MIN, MATRIX, Filler
 
 from testbed.errors import TestbedError

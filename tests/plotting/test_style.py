@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from plotting.style import COLUMN, MARKERS, PAGE, PALETTE, add_legend, bars, draw_curves, looks, new_figure, save
+from plotting.drawing.style import (
+    COLUMN,
+    MARKERS,
+    PAGE,
+    PALETTE,
+    add_legend,
+    bars,
+    draw_curves,
+    looks,
+    new_figure,
+    save,
+)
 
 from testbed.errors import DataError, TestbedError
 
@@ -107,3 +118,21 @@ def test_without_matplotlib_the_line_says_how_to_install_it(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(TestbedError, match="pip install matplotlib"), new_figure(height=1.0):
         pass
+
+
+def test_a_caption_parts_neither_a_name_at_its_hyphens_nor_a_number_from_its_sign(tmp_path: Path) -> None:
+    with new_figure(height=1.0) as figure:
+        figure.subplots()
+        save(figure, TABLE, tmp_path / "figure", caption="random-forest-mscr-linf n = 597 samples, 20 % each; " * 9)
+        lines = figure.texts[0].get_text().split("\n")
+    assert len(lines) > 1
+    for whole in ("random-forest-mscr-linf", "n\u00a0=\u00a0597", "20\u00a0%"):
+        assert sum(line.count(whole) for line in lines) == 9
+
+
+def test_thin_shapes_are_larger_than_full_ones() -> None:
+    sizes = {
+        look["marker"]: look["markersize"] for look in looks([str(number) for number in range(8)], size=3).values()
+    }
+    assert sizes["o"] == sizes["s"] == 3
+    assert min(sizes["P"], sizes["X"], sizes["*"]) > 3.5

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from plotting.published import COLUMNS
+from plotting.drawing.published import COLUMNS
 
 from testbed.metrics.published import PUBLISHED_Z, mscr_of_means
 
@@ -22,7 +22,7 @@ def accuracy_cells(table: pd.DataFrame, *, resplit: float = 0.0) -> pd.DataFrame
     """The cells of the matrix, by test and training level.
 
     Args:
-        table: of `plotting.stored.Stored`; one model for each training level.
+        table: of `plotting.drawing.stored.Stored`; one model for each training level.
         resplit: as in `paired_p_value`.
     Returns: `test_eps`, `train_eps`, the mean `acc_percent`, `std_percent` and `ci95_percent` of `published_spread`,
         `runs`, and `is_best`: the largest mean of its row, or not distinguishable from it.

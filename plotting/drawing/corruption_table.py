@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotting.stored import number
+from plotting.drawing.counts import counted, span
+from plotting.drawing.stored import number
+from plotting.drawing.style import plain
 
 from testbed.errors import TestbedError
 from testbed.metrics.corruption import NUM_SEVERITIES, Cell, accuracies, in_order, missing_words, severities_of
@@ -125,18 +127,24 @@ class Corruptions:
     def sample_words(self) -> str:
         """n with what the metric is a share of, the fitted models and the draws, for a caption."""
         grids = [model.grid for model in self.found.models]
-        draws = _count([int(number) for grid in grids for number in grid.num_draws.values()], "draw")
+        draws = counted([number for grid in grids for number in grid.num_draws.values()], "draw")
         kind = {"A_rel_c": "right", "q": "wrong"}.get(self.metric)
-        share = f" ({_span(self.table['n'].tolist())} {kind} when clean)" if kind else ""
-        samples, fits = _count([grid.n for grid in grids], "sample"), _count([len(grid.clean) for grid in grids], "fit")
+        share = f" ({span(self.table['n'])} {kind} when clean)" if kind else ""
+        samples = counted([grid.n for grid in grids], "sample")
+        fits = counted([len(grid.clean) for grid in grids], "fit")
         return f"n = {samples}{share}, {fits} of each model, {draws} of each corruption"
 
     @property
     def missing_sentence(self) -> str:
         """Which cells have no result, by model, and how many settings are of other samples; empty without any."""
-        lacks = {model.name: missing_words(model.grid.cells, self.wanted) for model in self.found.models}
-        words = [f"{name} lacks {lack}" for name, lack in lacks.items() if lack]
-        words += [f"{_count([number], 'setting')} of {name} not shown" for name, number in self.found.left_out.items()]
+        lacking: dict[str, list[str]] = {}
+        for model in self.found.models:
+            lacking.setdefault(missing_words(model.grid.cells, self.wanted), []).append(plain(model.name))
+        words = [
+            f"{', '.join(names)} {'lacks' if len(names) == 1 else 'lack'} {lack}"
+            for lack, names in lacking.items() if lack
+        ]  # fmt: skip
+        words += [f"{counted([number], 'setting')} of {name} not shown" for name, number in self.found.left_out.items()]
         return f" {'; '.join(words)}." if words else ""
 
     @property
@@ -144,7 +152,7 @@ class Corruptions:
         """Where the metric is undefined, and why; empty where it is defined everywhere."""
         rows = self.table[self.table["value"].isna() & ~self.table["is_mean"]]
         words = [
-            f"{model} has no value in {len(own)} cells, as {reason}"
+            f"{plain(str(model))} has no value in {len(own)} cells, as {reason}"
             for (model, reason), own in rows.groupby(["model", "reason"])
         ]
         return f" {'; '.join(words)}." if words else ""
@@ -189,13 +197,3 @@ def half_width_sentence(table: pd.DataFrame) -> str:
     return (
         f" Half of a 95 % interval is {np.median(half):.2g} percentage points in the median, at most {half.max():.2g}."
     )
-
-
-def _span(counts: Sequence[int]) -> str:
-    """From the smallest to the largest: `5`, `1 to 5`."""
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _count(counts: Sequence[int], noun: str) -> str:
-    return f"{_span(counts)} {noun}{'' if max(counts) == 1 else 's'}"

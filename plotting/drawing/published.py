@@ -18,7 +18,7 @@ MSCR = "MSCR"  # in the place of a test level
 
 
 def read_published(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The accuracies and the MSCR row of a published matrix, with the columns of `plotting.matrix`.
+    """The accuracies and the MSCR row of a published matrix, with the columns of `plotting.drawing.matrix`.
 
     Args:
         path: a CSV with `COLUMNS`: means over runs in percent, their standard deviation, and the half width of their
@@ -45,7 +45,7 @@ def compared(ours: pd.DataFrame, theirs: pd.DataFrame, value: str) -> pd.DataFra
     """`ours` with `z` and `std_ratio`, missing where the published table has no such cell or no deviation for it.
 
     Args:
-        ours: cells of `plotting.matrix`.
+        ours: cells of `plotting.drawing.matrix`.
         theirs: of `read_published`.
         value: 'acc_percent' or 'mscr_percent'.
     Returns: `z` is how many standard errors, those of both sides together, our mean is above the published one;

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
-from plotting.picture import Picture
+from plotting.drawing.picture import Picture
 
 from testbed.errors import UnknownNameError
 from testbed.metrics.corruption import in_order
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     Row = list[tuple[Corrupt, Tensor]]  # by severity: what is done to the picture, and what comes out
 
-CELL, LABELS, HEADER = 0.97, 0.95, 0.25  # inches: a picture's width, the names beside and the numbers above
+CELL, LABELS, HEADER = 0.97, 0.95, 0.25  # inches: a picture's width at most, the names beside, the numbers above
+TALLEST = 9.0  # inches, that a page has room for above a caption
+DOTS = 300.0  # in an inch, unless pixels are smaller
 GAP = 0.03  # between pictures, of their width
 VISIBLE = 0.5 / 255  # half a grey level
 COLUMNS = ("clean", *map(str, range(1, NUM_SEVERITIES + 1)))
@@ -94,9 +96,15 @@ def caption(picture: Picture, numbers: pd.DataFrame, *, is_by_size: bool, seed: 
 
 
 def sheet_size(picture: Picture, num_rows: int) -> tuple[float, float]:
-    """Width and height in inches."""
-    height, width = picture.size
-    return LABELS + len(COLUMNS) * CELL, HEADER + num_rows * CELL * (height / width + GAP)
+    """Width and height in inches: of a page at most."""
+    row = picture.size[0] / picture.size[1] + GAP  # over the width of a picture
+    cell = min(CELL, (TALLEST - HEADER) / (num_rows * row))
+    return LABELS + len(COLUMNS) * cell, HEADER + num_rows * cell * row
+
+
+def sheet_resolution(picture: Picture, width: float) -> float:
+    """Dots per inch at which no pixel is lost. Args: width: of `sheet_size`."""
+    return max(DOTS, picture.size[1] * len(COLUMNS) / (width - LABELS))
 
 
 def draw_sheet(axes: Axes, picture: Picture, rows: Sequence[Row]) -> None:

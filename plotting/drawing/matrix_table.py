@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotting.style import FONT_SIZE, PAGE, SMALL, light_blues
+from plotting.drawing.style import FONT_SIZE, PAGE, SMALL, light_blues
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def draw_matrix(figure: Figure, cells: pd.DataFrame, mscr: pd.DataFrame, *, epsi
 
     Args:
         figure: as wide as a page.
-        cells, mscr: of `plotting.matrix`.
+        cells, mscr: of `plotting.drawing.matrix`.
         epsilon_min: the level that is named so.
         unit: of the levels.
     """
@@ -69,8 +69,9 @@ def _draw_cell(
     value, half_width = (text.replace("-", "\N{MINUS SIGN}") for text in texts)
     axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
     weight = "bold" if is_bold else "normal"
-    axes.text(x, y - 0.18, value, fontsize=size, fontweight=weight, ha="center", va="center")
-    if "nan" not in half_width:
+    is_alone = "nan" in half_width
+    axes.text(x, y - (0 if is_alone else 0.18), value, fontsize=size, fontweight=weight, ha="center", va="center")
+    if not is_alone:
         axes.text(x, y + 0.24, half_width, fontsize=size * SMALL / FONT_SIZE, ha="center", va="center")
 
 

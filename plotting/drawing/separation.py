@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from plotting.style import PALETTE, mark_separation, new_figure, save
+from plotting.drawing.style import PALETTE, mark_separation, new_figure, save
 
 from testbed.store.views import StoredSeparation
 

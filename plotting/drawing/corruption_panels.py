@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from plotting.corruption_table import Corruptions
-from plotting.style import PAGE, SMALL, looks
+from plotting.drawing.corruption_table import Corruptions
+from plotting.drawing.style import PAGE, SMALL, looks, plain
 
 from testbed.errors import TestbedError
 from testbed.metrics.corruption import NUM_SEVERITIES
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ACROSS = 5  # panels in a row
 PANEL = 1.15  # inches: the height of one
 BAND = 0.18  # opacity of an interval
+FEW = 4  # models; the intervals of more are fainter, so that they do not hide the curves
 
 
 def panels_of(stored: Corruptions) -> list[str]:
@@ -53,14 +54,15 @@ def draw_panels(figure: Figure, stored: Corruptions, names: Sequence[str]) -> No
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, labels: dict[str, str]) -> None:
-    for model, look in looks(list(labels)).items():
+    opacity = BAND * min(1.0, FEW / len(labels))
+    for model, look in looks(list(labels), size=3).items():
         own = rows[rows["model"] == model].set_index("severity").reindex(range(1, NUM_SEVERITIES + 1))
-        axes.plot(own.index, own["value"], label=labels[model], markersize=3, **look)
-        axes.fill_between(own.index, own["ci_low"], own["ci_high"], color=look["color"], alpha=BAND, linewidth=0)
+        axes.plot(own.index, own["value"], label=labels[model], **look)
+        axes.fill_between(own.index, own["ci_low"], own["ci_high"], color=look["color"], alpha=opacity, linewidth=0)
     axes.set_xticks(range(1, NUM_SEVERITIES + 1))
 
 
 def _label(stored: Corruptions, model: str) -> str:
     """A model with its clean accuracy, for the legend."""
     value = stored.clean[model].value
-    return model if value is None else f"{model} (clean {value:.1f} %)"
+    return plain(model) if value is None else f"{plain(model)} (clean {value:.1f} %)"

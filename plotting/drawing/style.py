@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +30,15 @@ FONT_SIZE = 7.0  # points, readable at that width
 SMALL = 6.0
 GAP = 1.2  # letters between the columns of a legend
 MAX_TICKS = 8
+FEWEST_LETTERS = 20  # in a line of a caption
+LONGEST_NAME = 40  # letters of a name in a figure
 DODGE = 7.0  # points from the first to the last of the models that stand beside each other
 
 # Okabe & Ito, Color Universal Design, 2008; without their yellow, which white paper swallows. Seven colours and eight
 # shapes that advance together tell 56 models apart, neighbours by both.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+THIN = {"P": 1.2, "X": 1.2, "*": 1.7}  # how much larger these are drawn, since the white rim takes most of them
 GREY = "#7F7F7F"
 
 _RC: Any = {
@@ -81,10 +86,39 @@ def new_figure(*, width: float = COLUMN, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
-def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Colour and marker by name, as keyword arguments of matplotlib's `plot` and `errorbar`."""
+def shortened(text: str, length: int) -> str:
+    """The text, of a longer one both ends with an ellipsis between them."""
+    tail = (length - 1) // 2
+    return text if len(text) <= length else f"{text[: length - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def plain(text: str, length: int = LONGEST_NAME) -> str:
+    """Any name as text that matplotlib shows as it stands: no formula, no missing glyph, no hidden legend entry.
+
+    Args:
+        text: such as the name of a model; whoever gave it may have put anything into it.
+        length: of the longest that is shown whole; the middle of a longer one becomes an ellipsis.
+    """
+    shown = "".join(letter if _is_drawn(letter) else "□" for letter in shortened(text, length)).replace("$", r"\$")
+    return f"\u200b{shown}" if shown.startswith("_") else shown  # a legend leaves out what starts with _
+
+
+@cache
+def _is_drawn(letter: str) -> bool:
+    """Whether a letter has a visible form in the font of the figures; it has none where it only steers others."""
+    from matplotlib.font_manager import findfont, get_font
+
+    steers = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return not steers and get_font(findfont(_RC["font.family"])).get_char_index(ord(letter)) != 0
+
+
+def looks(names: Sequence[str], *, size: float = 4.0) -> dict[str, dict[str, Any]]:
+    """Colour and marker by name, as keyword arguments of matplotlib's `plot` and `errorbar`.
+
+    Args: size: of a round marker, in points.
+    """
     return {
-        name: {"color": color, "marker": marker, "markeredgecolor": "white"}
+        name: {"color": color, "marker": marker, "markersize": size * THIN.get(marker, 1), "markeredgecolor": "white"}
         for name, color, marker in zip(names, cycle(PALETTE), cycle(MARKERS), strict=False)
     }
 
@@ -184,15 +218,23 @@ def save(figure: Figure, table: pd.DataFrame, path: Path, *, caption: str) -> li
 
 
 def _add_caption(figure: Figure, caption: str) -> None:
-    # letters of DejaVu Sans are 0.53 of their size wide on average
-    lines = textwrap.wrap(caption, int((figure.get_figwidth() - 0.08) * 72 / (0.53 * SMALL)))
-    height = (len(lines) * 1.3 + 0.7) * SMALL / 72
+    caption = caption.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")
+    # letters of DejaVu Sans are 0.53 of their size wide on average; a line of wide ones takes fewer
+    letters = int((figure.get_figwidth() - 0.08) * 72 / (0.53 * SMALL))
+    text = figure.text(0.04 / figure.get_figwidth(), 0, _wrapped(caption, letters), va="top", fontsize=SMALL,
+                       linespacing=1.3)  # fmt: skip
+    while text.get_window_extent().x1 > figure.bbox.x1 and letters > FEWEST_LETTERS:
+        letters -= 1
+        text.set_text(_wrapped(caption, letters))
+    height = ((text.get_text().count("\n") + 1) * 1.3 + 0.7) * SMALL / 72
     _grow(figure, height)
     share = height / figure.get_figheight()
     figure.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-    inset = 0.04 / figure.get_figwidth()
-    figure.text(inset, share - 0.5 * SMALL / 72 / figure.get_figheight(), "\n".join(lines), va="top", fontsize=SMALL,
-                linespacing=1.3)  # fmt: skip
+    text.set_y(share - 0.5 * SMALL / 72 / figure.get_figheight())
+
+
+def _wrapped(caption: str, letters: int) -> str:
+    return textwrap.fill(caption, letters, break_on_hyphens=False)  # which names are full of
 
 
 def _grow(figure: Figure, inches: float) -> None:

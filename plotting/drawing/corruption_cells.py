@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotting.corruption_table import Corruptions
-from plotting.style import COLUMN, GREY, PAGE, SMALL, light_blues
+from plotting.drawing.corruption_table import Corruptions
+from plotting.drawing.style import COLUMN, GREY, PAGE, SMALL, light_blues, plain
 
 from testbed.metrics.corruption import NUM_SEVERITIES
 
@@ -24,6 +25,7 @@ ROW, AROUND = 0.17, 0.45  # inches: the height of a row, and what stands above a
 ALL = "all"
 COLUMNS = (*map(str, range(1, NUM_SEVERITIES + 1)), ALL)
 BESIDE = 3  # tables in one row of a page
+LETTERS = 16  # of the scale's label that an inch holds
 
 
 def tables_size(stored: Corruptions) -> tuple[float, float]:
@@ -42,11 +44,13 @@ def draw_tables(figure: Figure, stored: Corruptions) -> None:
     for axes, model in zip(panels, stored.models, strict=False):
         places = dict.fromkeys(_wanted(stored)) | _numbers(stored.table[stored.table["model"] == model])
         _draw_table(axes, places, scale)
-        axes.set_title(model, fontsize=SMALL)
+        axes.set_title(plain(model), fontsize=SMALL)
     for axes in panels[len(stored.models) :]:
         axes.remove()
-    bar = figure.colorbar(scale, ax=list(panels[: len(stored.models)]), aspect=30 * down, pad=0.01)
-    bar.set_label(stored.label)
+    bar = figure.colorbar(scale, ax=list(panels[: len(stored.models)]), aspect=30, pad=0.01,
+                          shrink=1 / down, anchor=(0, 1))  # fmt: skip
+    letters = int(LETTERS * tables_size(stored)[1] / down)  # a bar beside few corruptions is short
+    bar.set_label("\n".join(textwrap.wrap(stored.label, letters, break_long_words=False, break_on_hyphens=False)))
     bar.outline.set_visible(False)
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotting.run_table import KEY, run_table, training_levels
-from plotting.selection import Selection
+from plotting.drawing.counts import counted
+from plotting.drawing.run_table import KEY, run_table, training_levels
+from plotting.drawing.selection import Selection
 
 from testbed.errors import TestbedError
 from testbed.fingerprint import fingerprint
@@ -161,8 +162,8 @@ class Stored:
         """n with the draws of the noise and the runs, for a caption."""
         again = "" if self.test_fraction is None else f", another random {100 * self.test_fraction:g} % in every run"
         noisy = self.table[self.table["epsilon"] > 0]
-        draws, runs = _count(noisy["num_draws"], "draw"), _count(noisy.groupby(["model", "epsilon"]).size(), "run")
-        return f"n = {_count(self.table['n'], 'sample')}{again}, {draws} of the noise, {runs}"
+        draws, runs = counted(noisy["num_draws"], "draw"), counted(noisy.groupby(["model", "epsilon"]).size(), "run")
+        return f"n = {counted(self.table['n'], 'sample')}{again}, {draws} of the noise, {runs}"
 
     @property
     def separation_sentence(self) -> str:
@@ -244,9 +245,3 @@ def _key(evaluation: Evaluation) -> tuple[Any, ...]:
 def number(metric: MetricValue) -> dict[str, Any]:
     """A metric as columns of a table, without its n, which may count samples or runs."""
     return {"value": metric.value, "ci_low": metric.ci_low, "ci_high": metric.ci_high, "method": metric.method}
-
-
-def _count(values: pd.Series[Any], noun: str) -> str:
-    """How many, from the smallest to the largest: `1 run`, `1 to 3 runs`."""
-    low, high = int(values.min()), int(values.max())
-    return f"{'' if low == high else f'{low:,} to '}{high:,} {noun}{'' if high == 1 else 's'}"
