@@ -1,0 +1,187 @@
+"""Our own evaluations beside their accuracies: what noise and corruptions cost, and where the numbers come from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from plotting.pages.entries import Entry
+from plotting.pages.origins import Origin, origins
+
+from testbed.fingerprint import fingerprint
+from testbed.metrics.comparison import NETTED
+from testbed.records import MetricValue, Shift
+from testbed.results.corruption import corruption_grids
+from testbed.results.corruption_report import Column, CorruptionReport, corruption_report
+from testbed.results.point_numerics import numerics_words
+from testbed.results.precision import Precision
+from testbed.results.runs import result_of
+from testbed.results.stored import Group, complete_evaluations, stored_groups
+from testbed.store.evaluation import Evaluation
+from testbed.store.reader import Reader
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CORRUPTIONS = "common-corruption"  # begins the families of shifts that are corruptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A model under a shift against its clean parent, over all its runs.
+
+    Args:
+        setting, clean: names.
+        shift: of the setting.
+        metrics: MSCR, loss and recovery by name, percent.
+        n: images.
+        num_draws: draws of the noise in a run.
+        num_runs: runs that are taken together.
+    """
+
+    setting: str
+    clean: str
+    shift: Shift
+    metrics: Mapping[str, MetricValue]
+    n: int
+    num_draws: int
+    num_runs: int
+
+    @property
+    def relative_accuracy(self) -> MetricValue:
+        """Percent of the images right when clean that are right under the shift: 100 less the loss."""
+        loss = self.metrics["loss"]
+        value, low, high = (None if one is None else 100 - one for one in (loss.value, loss.ci_high, loss.ci_low))
+        return replace(loss, name="relative_corruption_accuracy", value=value, ci_low=low, ci_high=high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """What is known of our own evaluations, by label of the model.
+
+    Args:
+        changes: under shifts, by setting.
+        reports: of corruptions, with the position of the model's column.
+        origins: of all.
+    """
+
+    changes: Mapping[str, Mapping[str, Change]] = field(default_factory=dict)
+    reports: Mapping[str, Sequence[tuple[CorruptionReport, int]]] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+    def column(self, entry: str, clean: str) -> Column | None:
+        """The column of the corruption report of a model on the data of a clean setting; None where there is none."""
+        for report, place in self.reports.get(entry, ()):
+            column = report.columns[place]
+            shift = column.stored.evaluation.shift
+            if shift is not None and shift.clean_eval_setting == clean:
+                return column
+        return None
+
+
+def own_results(store: Reader, table: pd.DataFrame, entries: Sequence[Entry]) -> Own:
+    """What the store holds of our own models.
+
+    Args:
+        table: the long table of our own complete results.
+        entries: the models of the site.
+    """
+    labels = _Labels(store, table, entries)
+    wanted = set(table["eval_setting"])
+    evaluations = [one for one in complete_evaluations(store) if labels.of(one) and one.setting in wanted]
+    if not evaluations:
+        return Own()
+    return Own(
+        changes=_changes(store, table, evaluations, labels),
+        reports=_reports(store, evaluations, labels),
+        origins=origins(store, evaluations, labels.of),
+    )
+
+
+class _Labels:
+    """The labels of our own models: one for each way of computing, where a model was evaluated in several."""
+
+    def __init__(self, store: Reader, table: pd.DataFrame, entries: Sequence[Entry]) -> None:
+        names: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for entry in entries:
+            if entry.is_own:
+                names[entry.model, entry.label_space].append(entry.name)
+        rows = table.drop_duplicates(["model", "label_space", "eval_setting", "numerics_fingerprint"])
+        keys = zip(rows["model"], rows["label_space"], rows["numerics_fingerprint"], strict=True)
+        self._labels = {
+            (model, space, numerics): _told(names.get((model, space), []), words)
+            for (model, space, numerics), words in zip(keys, numerics_words(store, rows), strict=True)
+        }
+
+    def of(self, evaluation: Evaluation) -> str:
+        """The label of the model that was evaluated; '' for one that the site does not show."""
+        numerics = fingerprint(dict(evaluation.numerics))
+        return self._labels.get((evaluation.model, evaluation.label_space, numerics), "")
+
+
+def _told(names: Sequence[str], words: str) -> str:
+    """The one of a model's labels that ends in what its numerics are; '' for none."""
+    if len(names) == 1:
+        return names[0]
+    return next((name for name in names if not words or name.endswith((f"({words})", f", {words})"))), "")
+
+
+def _changes(
+    store: Reader, table: pd.DataFrame, evaluations: Sequence[Evaluation], labels: _Labels
+) -> dict[str, dict[str, Change]]:
+    single = _single_runs(table)
+    found: dict[str, dict[str, Change]] = defaultdict(dict)
+    for group in stored_groups(store, evaluations, lambda one: one.shift is not None):
+        first = group[0].evaluation
+        metrics = single.get(_identity(first)) if len(group) == 1 else None
+        if metrics is None:
+            metrics = dict(result_of(group).comparisons)
+        if first.shift is not None and metrics:
+            found[labels.of(first)][first.setting] = _change(group, first.shift, metrics)
+    return found
+
+
+def _change(group: Group, shift: Shift, metrics: Mapping[str, MetricValue]) -> Change:
+    first = group[0].evaluation
+    clean = group[0].clean.setting if group[0].clean else shift.clean_eval_setting
+    return Change(setting=first.setting, clean=clean, shift=shift, metrics=metrics, n=first.n,
+                  num_draws=first.num_draws, num_runs=len(group))  # fmt: skip
+
+
+def _single_runs(table: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, MetricValue]]:
+    """By identity of an evaluation MSCR, loss and recovery as they are stored beside it."""
+    rows = table[table["metric"].isin(NETTED)]
+    columns = ("model", "label_space", "eval_setting", "fit_seed", "noise_seed", "numerics_fingerprint")
+    values = ("metric", "value", "ci_low", "ci_high", "n", "method", "reason")
+    found: dict[tuple[Any, ...], dict[str, MetricValue]] = defaultdict(dict)
+    plain = rows[[*columns, *values]].astype(object)
+    for *key, name, value, low, high, n, method, reason in plain.where(plain.notna(), None).to_numpy().tolist():
+        found[tuple(key)][name] = MetricValue(
+            name=name, value=value, n=int(n or 0), ci_low=low, ci_high=high, method=method or "", reason=reason or ""
+        )
+    return found
+
+
+def _identity(evaluation: Evaluation) -> tuple[Any, ...]:
+    numerics = fingerprint(dict(evaluation.numerics))
+    seeds = evaluation.fit_seed, evaluation.noise_seed
+    return (evaluation.model, evaluation.label_space, evaluation.setting, *seeds, numerics)
+
+
+def _reports(
+    store: Reader, evaluations: Sequence[Evaluation], labels: _Labels
+) -> dict[str, list[tuple[CorruptionReport, int]]]:
+    families = {one.shift.family for one in evaluations if one.shift and one.shift.family.startswith(CORRUPTIONS)}
+    models = sorted({one.model for one in evaluations})
+    precision, found = Precision(), defaultdict(list)
+    for family in sorted(families):
+        there = {one.model for one in evaluations if one.shift and one.shift.family == family}
+        for grids in corruption_grids(store, precision, models=[name for name in models if name in there],
+                                      family=family):  # fmt: skip
+            report = corruption_report(grids, precision)
+            for place, column in enumerate(report.columns if report else ()):
+                if report and (label := labels.of(column.stored.evaluation)):
+                    found[label].append((report, place))
+    return found
