@@ -45,4 +45,4 @@ def points(settings: Sequence[str], *, sizes: dict[str, int] | None = None) -> p
     models = table["model"]
     table = table.assign(entry=models, model_type=models.map(types), family=models.map(family_of), source="grid")
     table = table.assign(is_own=False, ci_low=np.nan, ci_high=np.nan)
-    return table.reindex(columns=[*ENTRY, "eval_setting", "value", "ci_low", "ci_high", "n"])
+    return table.reindex(columns=[*ENTRY, "eval_setting", "value", "ci_low", "ci_high", "n", "flag"])

@@ -28,9 +28,20 @@ EXIT_TERMINATED = 143
 
 _LAST_OPTION = "testbed.last_option"
 
+# What an interrupted command says of what it has done so far.
+GOES_ON = "What was stored stays; the same command goes on from there."
+BEGINS_ANEW = "The files whose names were printed are whole; the same command begins anew."
+
 
 class ManyCommand(click.Command):
-    """A command whose repeatable options take several values at once: `--models a b` for `--models a --models b`."""
+    """A command whose repeatable options take several values at once: `--models a b` for `--models a --models b`.
+
+    Args: interrupted: what is said of what was done where it is interrupted.
+    """
+
+    def __init__(self, *args: Any, interrupted: str = GOES_ON, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self.interrupted = interrupted
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         repeatable = {
@@ -194,7 +205,7 @@ def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
         say(f"Error: {error}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        say("Interrupted. What was stored stays; the same command goes on from there.")
+        say(f"Interrupted. {command.interrupted if isinstance(command, ManyCommand) else GOES_ON}")
         return interrupted_code(error)
     return result if isinstance(result, int) else 0
 
@@ -217,3 +228,15 @@ def _terminate(number: int, frame: object) -> NoReturn:
 def say(line: str) -> None:
     """Prints a line for people, on stderr: stdout is for results."""
     print(visible(line, in_one_line=False), file=sys.stderr, flush=True)
+
+
+Tell = Callable[[str], None]
+
+
+def teller(*, is_quiet: bool) -> Tell:
+    """What tells how far a command is: `say`, or nothing at all."""
+    return tell_nothing if is_quiet else say
+
+
+def tell_nothing(line: str) -> None:
+    """Takes a line and keeps it."""

@@ -99,6 +99,23 @@ def test_exit_codes_tell_what_went_wrong(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [({}, "the same command goes on from there."), ({"interrupted": "Nothing was written."}, "Nothing was written.")],
+)
+def test_an_interrupted_command_says_what_became_of_its_work(
+    given: dict[str, str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit):
+        run(ManyCommand("body", callback=body, **given), [])
+    error = capsys.readouterr().err
+    assert error.startswith("Interrupted. ")
+    assert error.endswith(f"{told}\n")
+
+
 def test_a_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         run(_command(ZeroDivisionError()), [])

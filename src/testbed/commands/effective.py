@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def effective_robustness(options: Options) -> None:
     """Prints the line of a fit set and each model's effective and relative robustness on two settings.
 
-    The line is fitted on the whole fit set, whichever models are shown.
+    The line is fitted on the whole fit set, whichever models are shown; notes on models are on those.
 
     Raises: UnknownNameError: no such setting, source, model or fit set. DataError: too few models for a line.
     """
@@ -81,7 +81,7 @@ def _record(found: Effective, shown: pd.DataFrame) -> dict[str, Any]:
         "by_family": found.by_family,
         "lines": lines,
         "results": [_plain(row) for row in shown.to_dict("records")],
-        "notes": list(found.notes),
+        "notes": list(found.notes_on(shown)),
     }
 
 
@@ -111,7 +111,7 @@ def _text(found: Effective, shown: pd.DataFrame) -> str:
     if has_tau:
         notes.append("tau: relative robustness, y less that of the model's baseline, percentage points.")
     lines = [_line(found, number, line) for number, line in enumerate(found.lines)]
-    parts = [*_filled(lines), "", aligned_table(table, num_names=2), "", *_filled([*notes, *found.notes])]
+    parts = [*_filled(lines), "", aligned_table(table, num_names=2), "", *_filled([*notes, *found.notes_on(shown)])]
     return "\n".join(parts)
 
 

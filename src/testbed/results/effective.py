@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.errors import UnknownNameError
+from testbed.errors import DataError, UnknownNameError
 from testbed.metrics.effective import Line, band, resampled_lines
 from testbed.metrics.prediction import Fit
 from testbed.metrics.scales import scale_named
@@ -23,7 +23,7 @@ from testbed.results.effective_fit import (
     models_of_line,
     parting,
 )
-from testbed.results.effective_notes import notes_of, shared_error, without_place
+from testbed.results.effective_notes import doubtful, notes_of, shared_error, sources_of, without_place
 from testbed.results.fit_sets import FIT_SETS, FitSet, check_members, fit_set_named
 from testbed.results.relative import with_tau
 from testbed.shift_pairs import SHIFT_PAIRS, ShiftPair, pair_of
@@ -54,7 +54,8 @@ class Effective:
             lie; rho_low, rho_high: y less these, so that 0 is outside where y is not that of a standard model;
             is_extrapolated: x lies beyond the models of the fit;
             tau: relative robustness, y less the baseline's y, with tau_low, tau_high; missing without a baseline.
-        notes: sentences on what the numbers do not say themselves.
+        notes_of_fit: sentences on what the lines do not say themselves.
+        flagged: published numbers of these models that are doubtful: `eval_setting`, `entry` and `flag`.
         by_family: whether the band is of resampled families of models.
     """
 
@@ -65,9 +66,19 @@ class Effective:
     fit_set: str
     lines: tuple[Line, ...]
     table: pd.DataFrame
-    notes: tuple[str, ...]
+    notes_of_fit: tuple[str, ...]
+    flagged: pd.DataFrame
     pivot: float | None = None
     by_family: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what the lines and the numbers of all models do not say themselves."""
+        return self.notes_on(self.table)
+
+    def notes_on(self, rows: pd.DataFrame) -> tuple[str, ...]:
+        """Sentences on what the lines, and the numbers of some rows of the table, do not say themselves."""
+        return (*self.notes_of_fit, *doubtful(self.flagged, rows), *notes_of(rows))
 
     def curve(self, num: int = 200) -> pd.DataFrame:
         """The lines for drawing: x, y, y_low, y_high in percent, evenly spaced on the scale over all models' x.
@@ -115,11 +126,13 @@ def effective_robustness(
         by_family: resample families of models instead of models for the band.
     Raises:
         UnknownNameError: no model has both settings, or a model of the fit set is none of them.
-        DataError: fewer than three models to fit a line on, or families to draw; an unknown scale.
+        DataError: fewer than three models to fit a line on, or families to draw; an unknown scale; x is y.
     Source: Taori et al., NeurIPS 2020, sections 3 and 4.
     """
     from testbed.results.points import side_by_side
 
+    if x == y:
+        raise DataError(f"X and Y are both '{x}'. Name two settings, such as a clean one and a shift.")
     chosen, places = fit_set_named(fit_set), scale_named(scale)
     both = side_by_side(points, x, y)
     if both.empty:
@@ -136,7 +149,8 @@ def effective_robustness(
         check_families(table, pivot)
     table = with_tau(_with_rho(table, fits, pivot, confidence))
     table = table.sort_values(["rho", "entry"], ascending=[False, True], kind="stable").reset_index(drop=True)
-    shared = shared_error(min(one.spread.kept for one in fits))
+    told += without_place(both[~has_place], x, scale)
+    told += [*shared_error(min(one.spread.kept for one in fits)), *sources_of(table)]
     return Effective(
         x=x,
         y=y,
@@ -145,7 +159,8 @@ def effective_robustness(
         fit_set=chosen.name,
         lines=tuple(one.line for one in fits),
         table=table,
-        notes=(*parted, *told, *without_place(both[~has_place], x, scale), *shared, *notes_of(table)),
+        notes_of_fit=(*parted, *told),
+        flagged=_flagged(points, (x, y), table),
         pivot=pivot,
         by_family=by_family,
     )
@@ -167,6 +182,13 @@ def _with_rho(table: pd.DataFrame, fits: Sequence[Fit], pivot: float | None, con
     beta, low, high = (found[name] for name in _EXPECTED)
     outside = (x < fits[0].line.x_low) | (x > fits[-1].line.x_high)
     return table.assign(**found, rho=y - beta, rho_low=y - high, rho_high=y - low, is_extrapolated=outside)
+
+
+def _flagged(points: pd.DataFrame, settings: Sequence[str], table: pd.DataFrame) -> pd.DataFrame:
+    """The doubtful points of a table's models, by setting."""
+    is_theirs = points["eval_setting"].isin(settings) & points["entry"].isin(table["entry"])
+    rows = points.loc[is_theirs & points["flag"].notna(), ["eval_setting", "entry", "flag"]]
+    return rows.sort_values("eval_setting", key=lambda names: names.map(settings.index), kind="stable")
 
 
 def _counted(points: pd.DataFrame, *settings: str) -> str:

@@ -28,10 +28,12 @@ def chosen_models(table: pd.DataFrame, chosen: FitSet, pair: ShiftPair, *, scale
     Args: table: of `points.side_by_side`, its x finite on the scale.
     """
     is_in = chosen.members(table, pair.x).to_numpy(dtype=bool)
+    is_held_against = (chosen.candidates(table, pair.x) & chosen.held_against(table)).to_numpy(dtype=bool)
     is_pivot = is_in & (table["model"] == pair.pivot_model).to_numpy(dtype=bool)
     is_off = is_in & ~is_pivot & ~is_on_scale(table["x"], table["y"], scale=scale)
     is_again = _is_again(table, is_in & ~is_pivot & ~is_off)
     told = [
+        *left_out(table[is_held_against], f"beside published models, '{chosen.name}' is of these alone"),
         *left_out(table[is_pivot], f"{pair.y} holds images that it gets wrong"),
         *left_out(table[is_off], f"{pair.y} is 0 or 100 %, which has no place on the {scale} scale"),
         *left_out(table[is_again], "each model counts once, here with another of its entries"),
@@ -84,9 +86,10 @@ def fits_of(table: pd.DataFrame, pivot: float | None, *, scale: str, chosen: Fit
         typeless = (
             " No type of these models is known: --import-csv takes a file of types." if _is_typeless(table) else ""
         )
+        own = " Beside published models, own ones are not of this set." if chosen.held_against(table).any() else ""
         raise DataError(
             f"A line needs at least {FEWEST} models with both settings. Of {chosen.words} there are {len(named)} "
-            f"({few(named) or 'none'}) among {len(table)}.{typeless} Add published ones with --with-published, or "
+            f"({few(named) or 'none'}) among {len(table)}.{own}{typeless} Add published ones with --with-published, or "
             f"give another --fit-set: {', '.join(FIT_SETS)}, or names of models."
         )
     return tuple(_fit(models_of_line(table, number, pivot), scale) for number in ((0,) if pivot is None else (0, 1)))

@@ -25,9 +25,9 @@ def without_place(table: pd.DataFrame, x: str, scale: str) -> list[str]:
 def notes_of(table: pd.DataFrame) -> list[str]:
     """Sentences on mixed ways of measuring, on intervals that lack an error, and on extrapolation.
 
-    Args: table: with `is_fit` and `is_extrapolated`, as `results.effective` makes it.
+    Args: table: with `is_extrapolated`, as `results.effective` makes it, or some of its rows.
     """
-    notes = [*_mixed(table, "protocol", "protocols"), *_mixed(table, "input_size", "input sizes"), *_sources(table)]
+    notes = [*_mixed(table, "protocol", "protocols"), *_mixed(table, "input_size", "input sizes")]
     for axis in ("x", "y"):
         unknown = list(table.loc[table[f"{axis}_n"].isna(), "entry"])
         if unknown:
@@ -39,6 +39,19 @@ def notes_of(table: pd.DataFrame) -> list[str]:
     return [*notes, f"The line is extrapolated for {few(beyond)}."] if beyond else notes
 
 
+def doubtful(flagged: pd.DataFrame, table: pd.DataFrame) -> list[str]:
+    """A sentence for each setting on models of the table with published numbers that are marked as suspect.
+
+    Args: flagged: with `eval_setting`, `entry` and `flag`.
+    """
+    found = flagged[flagged["entry"].isin(table["entry"])].groupby("eval_setting", sort=False)
+    return [
+        f"{setting} is published but doubtful, in whole or in part, for {few(list(rows['entry']))}: "
+        f"{'; '.join(sorted(rows['flag'].unique()))}."
+        for setting, rows in found
+    ]
+
+
 def shared_error(kept: float) -> list[str]:
     """A sentence where models lie closer together than their errors of measurement, taken one by one, would allow.
 
@@ -47,8 +60,8 @@ def shared_error(kept: float) -> list[str]:
     if kept > 0.95:
         return []
     return [
-        f"Models differ by {100 * kept:.0f} % of the variance that their numbers of images give: the rest is common to "
-        "models that are measured on the same images. Intervals are those of one more model measured on these images."
+        f"Models differ by {100 * kept:.0f} % of the variance that images of their own would give: measured on the "
+        "same images, they err together. Intervals are those of one more model measured on these images."
     ]
 
 
@@ -57,7 +70,11 @@ def _mixed(table: pd.DataFrame, column: str, words: str) -> list[str]:
     return [f"Models were measured with several {words}: {few(known)}."] if len(known) > 1 else []
 
 
-def _sources(table: pd.DataFrame) -> list[str]:
+def sources_of(table: pd.DataFrame) -> list[str]:
+    """A sentence on whose results are compared, and how many of each the line is fitted on; none for one source.
+
+    Args: table: with `is_fit`.
+    """
     counts = table.groupby(table["source"].astype("string").fillna("own evaluations"), sort=True)["is_fit"].agg(
         ["size", "sum"]
     )

@@ -29,6 +29,8 @@ THRESHOLDS: Mapping[str, float] = {
 class FitSet:
     """Models that a line is fitted on.
 
+    A set of a type is a yardstick: beside published models, one's own are held against it and are not part of it.
+
     Args:
         name: of the set.
         words: what they are, as a sentence has it.
@@ -46,7 +48,26 @@ class FitSet:
     has_threshold: bool = False
 
     def members(self, table: pd.DataFrame, x: str) -> pd.Series[Any]:
-        """For each row of a table with `model`, `model_type` and `x`, the accuracy on a setting, whether it is in."""
+        """For each row of a table of models, whether it is in.
+
+        Args:
+            table: with `model`, `model_type`, `is_own` and `x`, the accuracy on a setting.
+            x: the setting's name.
+        """
+        return self.candidates(table, x) & ~self.held_against(table)
+
+    def held_against(self, table: pd.DataFrame) -> pd.Series[Any]:
+        """For each row, whether it is one's own beside published ones, and the set is not one of names."""
+        is_own = table["is_own"].astype(bool)
+        return is_own & self.is_yardstick & (not is_own.all())
+
+    @property
+    def is_yardstick(self) -> bool:
+        """Whether the set is one of a type."""
+        return bool(self.model_types)
+
+    def candidates(self, table: pd.DataFrame, x: str) -> pd.Series[Any]:
+        """For each row, as for `members`, whether it is in if it is published."""
         is_in = table["model"].map(self._has_name).astype(bool)
         if self.model_types:
             is_in &= table["model_type"].isin(self.model_types).fillna(False)

@@ -17,6 +17,7 @@ from registry import registry
 from testbed.definitions import load_definitions
 from testbed.errors import TestbedError
 from testbed.model_types import LP_ADV, MORE_DATA, OWN, ROBUST_INTV, STANDARD, type_by_name, type_by_tag
+from testbed.results.baselines import known_baseline
 from testbed.results.model_families import family_of
 from testbed.store.reader import Reader
 
@@ -78,7 +79,7 @@ def load_if_needed() -> None:
 
 
 def _published(model: str, told: str | None) -> ModelInfo:
-    return ModelInfo(model_type=told or type_by_name(model), family=family_of(model))
+    return ModelInfo(model_type=told or type_by_name(model), family=family_of(model), baseline=known_baseline(model))
 
 
 def _own(model: str, label_space: str | None, told: str | None) -> ModelInfo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from testbed.errors import UnknownNameError, suggestion
@@ -36,8 +36,8 @@ def model_points(
     published numbers are Clopper and Pearson's at the number of samples that the setting declares.
 
     The mean of several settings (see `testbed.results.aggregates`) needs all of them; where one lacks, the one on part
-    of its images stands in. Its bounds are the means of theirs: no narrower than those of the mean however they depend
-    on each other. Its n is the smallest of theirs.
+    of its images stands in, but never for a setting that is asked for itself. Its bounds are the means of theirs:
+    no narrower than those of the mean however they depend on each other. Its n is the smallest of theirs.
 
     Args:
         settings: names of settings, and of means of several.
@@ -49,8 +49,8 @@ def model_points(
 
     stored = stored_settings(store, sources)
     weights = {name: settings_of(name, stored) for name in dict.fromkeys(settings)}
-    _check_settings(weights, stored)
-    wanted = {one for parts in weights.values() for part in parts for one in (part, f"{part}{TENTH}")} & stored
+    _check_settings(store, weights, stored)
+    wanted = {one for name, parts in weights.items() for part in parts for one in _in_place_of(part, name)} & stored
     rows = with_entries(pd.concat([own_rows(store, wanted), published_rows(store, wanted, sources)], ignore_index=True))
     rows = _with_facts(store, _of_models(rows, models))
     places = rows.groupby("eval_setting").indices
@@ -82,18 +82,34 @@ def stored_settings(store: Reader, sources: Sequence[str] = ()) -> set[str]:
         return {*settings_with_results(connection), *list_published_settings(connection, sources)}
 
 
-def _check_settings(weights: Mapping[str, Mapping[str, float]], stored: Collection[str]) -> None:
+def _check_settings(store: Reader, weights: Mapping[str, Mapping[str, float]], stored: Set[str]) -> None:
     """Raises: UnknownNameError: a setting is not stored, or one that a mean needs."""
     for name, parts in weights.items():
-        missing = [part for part in parts if part not in stored and f"{part}{TENTH}" not in stored]
+        missing = [part for part in parts if stored.isdisjoint(_in_place_of(part, name))]
         if missing and list(parts) == [name]:
-            near = suggestion(name, stored) or "db.py --list-eval-settings-db lists what was evaluated here."
+            tenth = f"There is '{name}{TENTH}', on part of its images." if f"{name}{TENTH}" in stored else ""
+            near = tenth or _publishers(store, name) or suggestion(name, stored)
+            near = near or "db.py --list-eval-settings-db lists what was evaluated here."
             raise UnknownNameError(f"Nothing is stored of the setting '{name}'. {near}")
         if missing:
             raise UnknownNameError(
                 f"'{name}' is the mean of {len(parts)} settings, but nothing is stored of {len(missing)} of them, such "
                 f"as '{missing[0]}'. Evaluate them, or name another source of published numbers."
             )
+
+
+def _in_place_of(part: str, name: str) -> tuple[str, ...]:
+    """The settings that can be this part of what is asked for: itself, and in a mean the one on part of its images."""
+    return (part,) if part == name else (part, f"{part}{TENTH}")
+
+
+def _publishers(store: Reader, setting: str) -> str:
+    """How to show what others published of a setting; nothing where nobody did."""
+    from testbed.store.published import list_published_settings, list_sources
+
+    with store.reading() as connection:
+        names = [name for name in list_sources(connection) if setting in list_published_settings(connection, [name])]
+    return f"It was published by {' and '.join(names)}: add --with-published {' '.join(names)}." if names else ""
 
 
 def _of_models(rows: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:

@@ -98,17 +98,14 @@ class Reader:
             noise_seed=noise_seed, numerics=numerics,
         )  # fmt: skip
 
-    def results(
-        self, *, published: Collection[str] = (), settings: Collection[str] | None = None
-    ) -> pd.DataFrame:  # fmt: skip
+    def results(self, *, published: Collection[str] = ()) -> pd.DataFrame:
         """All stored metrics as one long table: a row per model, setting, run and metric, with n and interval.
 
         Args:
             published: sources whose imported numbers are wanted below our own; they have neither n nor interval.
-            settings: only these; all if None.
         Raises: UnknownNameError: nothing was imported under the name of a source.
         """
-        return long_table(self._database, published, settings)
+        return long_table(self._database, published)
 
     def published_types(self) -> list[PublishedType]:
         """What sources tell of their models, by source and model."""

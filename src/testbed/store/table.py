@@ -66,12 +66,9 @@ _IDENTITY = (
 )  # fmt: skip
 
 
-def long_table(
-    database: Database, sources: Collection[str] = (), settings: Collection[str] | None = None
-) -> pd.DataFrame:
+def long_table(database: Database, sources: Collection[str] = ()) -> pd.DataFrame:
     """A row per model, setting, run and metric, and a row per published number of the named sources.
 
-    Args: settings: only these; all if None.
     Returns: the columns of `COLUMNS`, sorted by what is in them, so that equal contents give equal tables. Hidden
     models, settings and evaluations are left out. What does not exist is missing, never 0 or an empty text.
     Raises: UnknownNameError: nothing was imported under the name of a source.
@@ -79,8 +76,8 @@ def long_table(
     import pandas as pd
 
     with database.reading() as connection:
-        own = _typed(own_metrics(connection, settings))
-        theirs = _typed(published_numbers(connection, sources, settings))
+        own = _typed(own_metrics(connection))
+        theirs = _typed(published_numbers(connection, sources))
     return pd.concat([own, theirs], ignore_index=True)
 
 

@@ -71,8 +71,8 @@ def file_name(evaluation: Evaluation) -> str:
 
 
 def slug(name: str) -> str:
-    """`name` as a plain file name: other characters replaced by `_`, and at most 100 of them."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100]
+    """`name` as a plain file name: other characters and a full stop at its start replaced by `_`, at most 100 of them."""
+    return re.sub(r"^\.|[^A-Za-z0-9._-]", "_", name)[:100]
 
 
 def write_whole(path: Path, content: bytes) -> None:

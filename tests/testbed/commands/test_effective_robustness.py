@@ -64,6 +64,17 @@ def test_models_that_are_shown_do_not_change_the_line(options: Any, capsys: Any)
     assert some["results"] == [row for row in every["results"] if row["model"] in ("better", "net1", "net2")]
 
 
+def test_notes_on_models_are_on_those_that_are_shown(options: Any, capsys: Any) -> None:
+    lab_notes = {}
+    for models in ((), ("better",)):
+        effective_robustness({**options, "as_json": True, "models": models})
+        lab_notes[models] = json.loads(capsys.readouterr().out)["notes"]
+        effective_robustness({**options, "models": models})
+        assert ("extrapolated for" in capsys.readouterr().out) == (not models)
+    assert "The line is extrapolated for beyond." in lab_notes[()]
+    assert lab_notes[("better",)] == [note for note in lab_notes[()] if "extrapolated" not in note]
+
+
 def test_json_has_bounds_of_the_line_and_null_for_what_is_missing(options: Any, capsys: Any) -> None:
     effective_robustness({**options, "as_json": True, "scale": "probit"})
     found = json.loads(capsys.readouterr().out)

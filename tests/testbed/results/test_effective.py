@@ -24,7 +24,7 @@ def points(models: dict[str, tuple[float, float]], **known: Any) -> pd.DataFrame
         for model, pair in models.items()
         for setting, value in zip(("clean", "shifted"), pair, strict=True)
     ]
-    table = pd.DataFrame(rows).reindex(columns=[*ENTRY, "eval_setting", "value", "ci_low", "ci_high", "n"])
+    table = pd.DataFrame(rows).reindex(columns=[*ENTRY, "eval_setting", "value", "ci_low", "ci_high", "n", "flag"])
     return table.assign(**{"model_type": "STANDARD", "n": 10_000, **known}).astype({"input_size": "Int64"})
 
 
@@ -105,13 +105,40 @@ def test_the_fit_set_can_be_names_globs_and_files(tmp_path: Path) -> None:
 
 
 def test_a_model_of_two_sources_counts_once_for_the_line() -> None:
-    again = points({"net3": (62.0, 20.0)}, source=pd.NA, is_own=True).assign(entry="net3 (own)")
+    again = points({"net3": (62.0, 20.0)}, source="other").assign(entry="net3 (other)")
     found = measured(points(STANDARD), again)
     assert found.lines == measured(points(STANDARD)).lines
-    assert found.notes[0].startswith("The line is not fitted on net3 (own): each model counts once")
-    assert (
-        "Results of several sources are compared: grid, 9 models, 9 of the fit; own evaluations, 1 models"
-        in " ".join(found.notes)
+    assert found.notes[0].startswith("The line is not fitted on net3 (other): each model counts once")
+    assert "Results of several sources are compared: grid, 9 models, 9 of the fit; other, 1 models, 0 of the fit" in (
+        " ".join(found.notes)
+    )
+
+
+@pytest.mark.parametrize("fit_set", ["standard", "standard-2020"])
+def test_own_models_are_held_against_the_line_of_published_ones(fit_set: str) -> None:
+    own = points({"mine": (95.0, 20.0)}, source=pd.NA, is_own=True)
+    found = measured(points(STANDARD), own, fit_set=fit_set)
+    assert found.lines == measured(points(STANDARD)).lines
+    assert not row(found, "mine")["is_fit"]
+    assert row(found, "mine")["is_extrapolated"]
+    told = f"The line is not fitted on mine: beside published models, '{fit_set}' is of these alone."
+    assert found.notes[0] == told
+    assert told not in measured(points(STANDARD), own.assign(model_type="MORE_DATA"), fit_set=fit_set).notes
+
+
+def test_own_models_are_in_the_fit_alone_or_where_they_are_asked_for() -> None:
+    own = points({"mine": (95.0, 20.0)}, source=pd.NA, is_own=True)
+    for asked in ("all", ["net*", "mine"]):
+        assert measured(points(STANDARD), own, fit_set=asked).lines[0].n == 10
+    assert measured(points(STANDARD, source=pd.NA, is_own=True), own).lines[0].n == 10
+
+
+def test_published_numbers_that_are_doubtful_are_told() -> None:
+    odd = points({"odd": (70.0, 70.0), "other": (71.0, 40.0)}, model_type="ROBUST_INTV")
+    odd["flag"] = odd["flag"].astype(object).mask(odd["value"] == 70, "equals another")
+    assert measured(points(STANDARD), odd).notes == (
+        "clean is published but doubtful, in whole or in part, for odd: equals another.",
+        "shifted is published but doubtful, in whole or in part, for odd: equals another.",
     )
 
 
@@ -140,6 +167,23 @@ def test_mixed_ways_of_measuring_are_told() -> None:
     assert "several protocols: crop, resize." in text
     assert "several input sizes: 224, 384." in text
     assert "How many images stand behind x is unknown for other" in text
+
+
+def test_notes_on_some_models_are_of_them_and_of_the_line() -> None:
+    table = points(STANDARD, input_size=224)
+    others = points({"small": (95.0, 80.0)}, model_type="MORE_DATA", source="other", input_size=32, flag="odd")
+    found = measured(table, others, points({"off": (66.0, 0.0)}, input_size=32, flag="odd"))
+    texts = {
+        name: " ".join(found.notes_on(found.table[found.table["entry"] == name])) for name in ("net3", "small", "off")
+    }
+    for text in texts.values():
+        assert "The line is not fitted on off" in text
+        assert "Results of several sources are compared" in text
+        assert "input sizes" not in text
+    assert ["extrapolated for small." in text for text in texts.values()] == [False, True, False]
+    assert ["doubtful" in text for text in texts.values()] == [False, True, True]
+    assert "off" not in texts["small"].partition("doubtful")[2]
+    assert found.notes == found.notes_on(found.table)
 
 
 def test_the_baselines_y_is_taken_off_for_tau() -> None:
@@ -229,6 +273,11 @@ def test_the_order_of_points_changes_nothing() -> None:
 def test_what_cannot_be_is_refused(asked: dict[str, Any], words: str) -> None:
     with pytest.raises((DataError, UnknownNameError), match=words):
         measured(points(STANDARD), **asked)
+
+
+def test_a_setting_against_itself_is_refused() -> None:
+    with pytest.raises(DataError, match="X and Y are both 'clean'"):
+        effective_robustness(points(STANDARD), "clean", "clean")
 
 
 def test_nothing_in_common_is_refused_with_what_there_is() -> None:

@@ -135,6 +135,17 @@ def test_a_mean_needs_all_its_settings_and_takes_a_part_of_the_images_for_a_gap(
     assert mean.loc["whole", "method"] == "means of the bounds of 4 settings"
 
 
+def test_a_setting_on_part_of_its_images_goes_by_its_own_name_alone(lab: Lab) -> None:
+    put(lab, published("a", "pgd.linf.eps2_10percent", 50), published("a", "val", 90.0))
+    with pytest.raises(UnknownNameError, match=r"setting 'pgd.linf.eps2'\. There is 'pgd.linf.eps2_10p.*', on part"):
+        model_points(lab.store, ["val", "pgd.linf.eps2"], sources=["paper"])
+    put(lab, published("b", "pgd.linf.eps2", 40.0))
+    points = model_points(lab.store, ["pgd.linf.eps2", "pgd.linf.eps2_10percent"], sources=["paper"])
+    assert points[["entry", "eval_setting"]].to_numpy().tolist() == [
+        ["b", "pgd.linf.eps2"], ["a", "pgd.linf.eps2_10percent"],
+    ]  # fmt: skip
+
+
 def test_a_mean_over_severities_of_own_results(lab: Lab) -> None:
     for severity in range(1, 6):
         lab.put("net", f"toy-c.fog.{severity}_in-memory", np.arange(8) < 8 - severity)
@@ -200,6 +211,8 @@ def test_models_are_chosen_by_name_label_or_glob_and_keep_their_labels(lab: Lab)
 def test_what_is_not_stored_is_told(lab: Lab) -> None:
     lab.put("net", "toy", RIGHT)
     put(lab, published("a", "pgd.linf.eps2", 1.0))
+    with pytest.raises(UnknownNameError, match=r"eps2'\. It was published by paper: add --with-published paper\."):
+        model_points(lab.store, ["pgd.linf.eps2"])
     with pytest.raises(UnknownNameError, match=r"Nothing is stored of the setting 'toi'\. Did you mean toy\?"):
         model_points(lab.store, ["toy", "toi"])
     with pytest.raises(

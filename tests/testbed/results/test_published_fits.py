@@ -48,10 +48,10 @@ PAPER = {
 SIZES = {
     "val": 50_000, "val-on-objectnet-classes": 6250, "val-on-imagenet-r-classes": 10_000,
     "val-on-imagenet-a-classes": 10_000, "imagenet-sketch": 50_889, "objectnet-1.0-beta": 18_514, "imagenet-r": 30_000,
-    "imagenet-a": 7500, "imagenet-vid-robust_pm0": 1109, "imagenet-vid-robust_pm10": 1109, "ytbb-robust_pm0": 2530,
-    "ytbb-robust_pm10": 2530, "stylized_imagenet": 50_000, "greyscale": 50_000, "avg_corruptions": 50_000,
+    "imagenet-a": 7500, "imagenet-vid-robust_pm0": 1109, "imagenet-vid-robust_pm10": 1109, "ytbb-robust_pm0": 2030,
+    "ytbb-robust_pm10": 2030, "stylized_imagenet": 50_000, "greyscale": 50_000, "avg_corruptions": 50_000,
     "avg_imagenet_c_in_memory": 50_000, "avg_imagenet_c_on_disk": 50_000, "avg_pgd": 5000,
-    "val-on-vid-robust-classes": 14_750, "val-on-ytbb-robust-classes": 12_600, "val_subsampled_class_1_8": 6250,
+    "val-on-vid-robust-classes": 14_400, "val-on-ytbb-robust-classes": 11_550, "val_subsampled_class_1_8": 6250,
     "imagenetv2-matched-frequency-format-val_subsampled_class_1_8": 1250,
     **{pair.y: 10_000 for name, pair in SHIFT_PAIRS.items() if name.startswith("imagenetv2")},
 }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from testbed.errors import StoreError
 from testbed.store.store import Store
-from testbed.store.transfer import save_logits
+from testbed.store.transfer import save_logits, slug
 
 NAMES = (
     "a/b", "a_b", "A_b", "../../x", "/etc/x", "'; drop table models;--", "x" * 300, "x" * 301, "100%", "con", "nul\x01",
@@ -36,6 +36,14 @@ def test_every_name_has_a_file_of_its_own_in_the_folder(store: Store, samples: A
     }
     with np.load(folder / files[0]) as saved:
         assert saved["logits"].shape == (1, 10, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("a/b c", "a_b_c"), ("ResNet-50.a1", "ResNet-50.a1"), ("..", "_."), (".git", "_git"), ("x" * 300, "x" * 100)],
+)
+def test_a_part_of_a_file_name_is_no_way_out_of_a_folder(name: str, file: str) -> None:
+    assert slug(name) == file
 
 
 def test_a_file_that_is_there_is_replaced_only_with_override(store: Store, samples: Any, tmp_path: Path) -> None:
