@@ -38,7 +38,8 @@ def main(comparison: Comparison, out: Path, *, x: str, y: str, with_low_accuracy
 
     pair = pair_of(x, y) or ShiftPair(name=f"{y}-over-{x}", title=y, x=x, y=y)
     found = panels_of(comparison, [pair], with_low_accuracy=with_low_accuracy)
-    return save_panels(found, comparison.path(out, f"{y}-over-{x}"), title=f"Accuracy on {plain(y)} over {plain(x)}")
+    shift = plain(y) if pair.title == y else f"{pair.title}, {plain(y)},"
+    return save_panels(found, comparison.path(out, f"{y}-over-{x}"), title=f"Accuracy on {shift} over {plain(x)}")
 
 
 if __name__ == "__main__":

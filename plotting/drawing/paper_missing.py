@@ -1,4 +1,4 @@
-"""What is said of the figures that the stored results do not allow: one line each, or one for a source that lacks them."""
+"""What is said of figures that the stored results do not allow: a line each, or one for all that a source lacks."""
 
 from __future__ import annotations
 

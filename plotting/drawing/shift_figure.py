@@ -54,7 +54,8 @@ def _draw(axes: Axes, panel: Panel, found: Panels) -> None:
         draw_line(axes, panel.effective)
     if len(found.panels) == 1:
         axes.set_xlabel(f"{plain(panel.pair.x, SETTING)} (%)\n{panel.images('x')}")
-        axes.set_ylabel(f"{plain(panel.pair.y, SETTING)} (%)\n{panel.images('y')}")
+        named = "" if panel.pair.title == panel.pair.y else f"{plain(panel.pair.title, SETTING)}\n"
+        axes.set_ylabel(f"{named}{plain(panel.pair.y, SETTING)} (%)\n{panel.images('y')}")
     else:
         axes.set_title(plain(panel.pair.title, SETTING), fontsize=SMALL, pad=3)
         axes.set_xlabel(f"{plain(panel.pair.x, SETTING)} (%), {panel.images('x')}", fontsize=SMALL)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from testbed.provenance import revision_words
 from testbed.results.numerics import arithmetic_words
 from testbed.results.stored import seed_of
 from testbed.store.evaluation import Evaluation
@@ -76,7 +77,7 @@ def _known_runs(store: Reader) -> dict[int, dict[str, Any]]:
         rows = connection.execute(wanted).all()
     return {
         row.id: {
-            "revision": row.code_revision or "",
+            "revision": revision_words(row.code_revision or ""),
             "versions": row.versions or {},
             "devices": sorted(set(row.devices or [])),
         }

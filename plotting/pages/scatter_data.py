@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotting.drawing.scatter import KINDS
+from plotting.drawing.scatter import KINDS, LOW_ACCURACY
 from plotting.pages.data import SiteData
 from plotting.pages.entries import Entry
 from plotting.pages.render import render
@@ -62,7 +62,15 @@ def _content(site: SiteData) -> dict[str, Any]:
     counts = [setting.num_models for setting in site.settings]
     return {
         "entries": _entries(site.entries),
-        "kinds": [{"words": kind.words, "color": kind.color, "symbol": _SYMBOLS[kind.marker]} for kind in KINDS],
+        "kinds": [
+            {
+                "words": kind.words,
+                "color": kind.color,
+                "symbol": _SYMBOLS[kind.marker],
+                "is_low": kind.types == LOW_ACCURACY,
+            }
+            for kind in KINDS
+        ],
         "sets": _sets(site.entries),
         "settings": {
             "name": names,

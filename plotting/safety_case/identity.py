@@ -10,6 +10,7 @@ from typing import Any
 from plotting.safety_case.document import Section, Table
 from plotting.safety_case.evidence import Evidence
 
+from testbed.provenance import revision_words
 from testbed.results.data_facts import DataFacts
 from testbed.results.numerics import arithmetic_words
 from testbed.store.evaluation import Evaluation
@@ -93,7 +94,7 @@ def _run(run: Mapping[str, Any], count: int) -> dict[str, str]:
     return {
         "run": f"{run.get('uuid') or run['id']}, {count} evaluations",
         "started": "not known" if started is None else f"{started:%Y-%m-%d %H:%M} UTC",
-        "code": str(run.get("code_revision") or "not from a git checkout"),
+        "code": revision_words(run.get("code_revision") or "") or "not from a git checkout",
         "versions": versions or "not known",
         "devices": ", ".join(map(str, run.get("devices") or ())) or "not known",
         "command": shlex.join(map(str, run.get("argv") or ())) or "not known",

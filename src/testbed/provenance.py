@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "numba", "pillow", "sqlalchemy")
+_CHANGED = "+"  # behind the commit of a checkout in which files were changed
 
 
 def provenance(*, devices: Sequence[str]) -> dict[str, Any]:
@@ -48,12 +49,18 @@ def _user() -> str:
 def _code_revision() -> str | None:
     """The commit the code is at, with `+` behind it where files were changed; None outside a git checkout."""
     root = Path(__file__).resolve().parents[2]
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"]
+    command = ["git", "-C", str(root), "describe", "--always", f"--dirty={_CHANGED}", "--abbrev=40", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None
+
+
+def revision_words(revision: str) -> str:
+    """A code revision, as a run keeps it, for people: the `+` of changed files is put into words."""
+    commit = revision.removesuffix(_CHANGED)
+    return revision if commit == revision else f"{commit}, with uncommitted changes"
 
 
 def _without_password(argument: str) -> str:

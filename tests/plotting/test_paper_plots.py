@@ -82,7 +82,7 @@ def test_shifts_that_only_another_source_has_are_one_line_and_no_advice(database
     assert (tmp_path / "grid" / "stylized_imagenet-over-val.png").exists()
     assert "timm has no numbers for: Stylized ImageNet." in result.stderr.splitlines()
     told = [line for line in result.stderr.splitlines() if line.startswith("Not drawn: ")]
-    assert not any("stylized_imagenet" in line for line in told)
+    assert not any("plot_x_vs_y.py val stylized_imagenet" in line for line in told)
     assert any("plot_x_vs_y.py val avg_pgd --with-published timm" in line for line in told)  # which no source has
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from plotting import plot_x_vs_y
 from plotting.drawing.comparison import Comparison
 from plotting.drawing.shift_panels import Panels, panels_of
 from tests.plotting.conftest import Draw, Filler
@@ -196,3 +198,27 @@ def test_natural_shifts_have_a_panel_each(draw: Draw, lab: Path) -> None:
 def test_what_is_not_stored_is_told(draw: Draw, lab: Path, figure: str) -> None:
     with pytest.raises(TestbedError, match="No model has both settings of any of"):
         draw(figure, lab, "--with-published", SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("y", "axis", "caption"),
+    [
+        (SKETCH.y, f"ImageNet-Sketch\n{SKETCH.y} (%)\nn = ", f"Accuracy on ImageNet-Sketch, {SKETCH.y}, over val: "),
+        (A.x, f"{A.x} (%)\nn = ", f"Accuracy on {A.x} over val: "),
+    ],
+    ids=["named pair", "any settings"],
+)
+def test_a_named_pair_is_called_by_its_title_beside_the_setting(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, y: str, axis: str, caption: str
+) -> None:
+    seen: list[str] = []
+
+    def keep(figure: Figure, table: object, path: Path, *, caption: str) -> list[Path]:
+        seen.extend([figure.axes[0].get_ylabel(), caption])
+        return []
+
+    monkeypatch.setattr("plotting.drawing.shift_figure.save", keep)
+    given = ["val", y, "--db-url", str(lab), "--out", str(tmp_path), "--with-published", SOURCE]
+    plot_x_vs_y.main(given, standalone_mode=False)
+    assert seen[0].startswith(axis)
+    assert seen[1].startswith(caption)

@@ -127,7 +127,10 @@ def test_links_of_every_table_to_its_file_hold_the_same_rows(site: Path, site_da
 
 
 def test_a_site_is_the_same_bytes_every_time(site: Path, site_data: SiteData) -> None:
-    anew = {name: hashlib.sha256(content).digest() for name, content in site_files(site_data)}
+    told: list[str] = []
+    anew = {name: hashlib.sha256(content).digest() for name, content in site_files(site_data, tell=told.append)}
+    assert f"Writing {len(site_data.entries)} model pages." in told
+    assert f"Writing {len(site_data.settings)} setting pages." in told
     assert anew == {name: hashlib.sha256((site / name).read_bytes()).digest() for name in anew}
 
 
@@ -204,7 +207,8 @@ def test_the_command_writes_a_site_and_refuses_a_folder_of_other_files(small: Pa
     given = ["--db-url", str(small), "--out", str(out), "--models", "oak", "elm", "--eval-settings", "points*"]
     done = CliRunner().invoke(main, given, standalone_mode=False, catch_exceptions=False)
     assert done.stdout.strip() == str(out / "index.html")
+    assert done.stderr.splitlines()[0].startswith("Reading ")
     assert "2 models on 2 settings" in (out / "index.html").read_text()
     (out / "site.json").unlink()
     with pytest.raises(DataError, match="other files"):
-        CliRunner().invoke(main, [*given, "--override"], standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(main, [*given, "--override", "--quiet"], standalone_mode=False, catch_exceptions=False)

@@ -27,7 +27,10 @@ def _told(page: Page) -> str:
 
 def _rho(page: Page) -> dict[str, float]:
     """The effective robustness of all models, from the table under the plot."""
-    page.locator("#points summary").click()
+    if not page.locator("#points").evaluate("details => details.open"):
+        page.locator("#points summary").click()
+        page.locator("#points[open]").wait_for()
+        page.evaluate("new Promise((done) => setTimeout(done))")  # until it is filled
     code = "rows => rows.map(row => [row.cells[0].textContent, Number(row.cells[5].dataset.value)])"
     return dict(page.locator("#listed tbody tr").evaluate_all(code))
 
@@ -151,6 +154,36 @@ def test_a_search_rings_the_models_that_it_finds(scatter: Scatter) -> None:
     names = page.evaluate("document.getElementById('plot').data.at(-1).rows.map((row) => row.name)")
     assert names == ["standard-1", "standard-10", "standard-11"]
     assert _state(page)["find"] == f"standard-1 {SOURCE}"
+
+
+def test_models_of_low_accuracy_are_hidden_until_asked_for_and_do_not_widen_the_axes(scatter: Scatter) -> None:
+    page = scatter()
+    page.evaluate("""() => {
+        const { entries, kinds, columns } = TESTBED_POINTS;
+        const low = entries.name.indexOf('robust');
+        [window.kept, entries.kind[low]] = [entries.kind[low], kinds.findIndex((kind) => kind.is_low)];
+        for (const column of columns) if (column.entry.includes(low)) column.value[column.entry.indexOf(low)] = 2;
+    }""")
+    look = """() => { const plot = document.getElementById('plot'), trace = plot.data.find(({ isLow }) => isLow);
+        return [trace.name, trace.visible, Fits.scales.logit.percent(plot.layout.xaxis.range[0])]; }"""
+    page = scatter(find="")
+    assert "Not shown: 1 of low accuracy" in _told(page)
+    name, visible, least = page.evaluate(look)
+    assert (name, visible) == ("low accuracy (1)", "legendonly")
+    assert least > 50
+    page.locator(".legend .traces", has_text="low accuracy").locator(".legendtoggle").click()
+    page.locator("#low:checked").wait_for()
+    page.locator("body[data-state='drawn']").wait_for()
+    _, visible, least = page.evaluate(look)
+    assert visible is True
+    assert least < 2
+    assert _state(page)["low"] == "1"
+    assert "Not shown" not in _told(page)
+    page.locator("#low").uncheck()
+    page.locator("#find").fill("robust")  # what is searched for is shown
+    page.get_by_text("1 found.").wait_for()
+    assert page.evaluate(look)[1] is True
+    page.goto("about:blank")  # without the changed points
 
 
 def test_arrow_keys_go_from_model_to_model_by_accuracy(scatter: Scatter) -> None:

@@ -111,7 +111,7 @@ def test_an_interrupted_command_says_what_became_of_its_work(
 
     with pytest.raises(SystemExit):
         run(ManyCommand("body", callback=body, **given), [])
-    error = capsys.readouterr().err
+    error = capsys.readouterr().err.lstrip()
     assert error.startswith("Interrupted. ")
     assert error.endswith(f"{told}\n")
 

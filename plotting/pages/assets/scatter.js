@@ -11,10 +11,9 @@
   const { entries, settings, kinds, sets, pairs } = data;
   const columns = data.columns.map((column) => new Map(column.entry.map((entry, i) => [entry, i])));
   const settingIndex = new Map(settings.name.map((name, index) => [name, index]));
-  const counts = new Intl.NumberFormat("en");
   const lower = (text) => text.toLocaleLowerCase("en");
   const texts = entries.name.map((name, i) => lower(`${name} ${entries.source[i]} ${kinds[entries.kind[i]].words}`));
-  const state = { x: data.start[0], y: data.start[1], scale: "logit", fit: sets[0].name, find: "", bars: true };
+  const state = { x: data.start[0], y: data.start[1], scale: "logit", fit: sets[0].name, find: "", bars: true, low: false };
   let [view, order, position] = [null, [], -1];
 
   // ---- from two settings to rows, lines and rho
@@ -81,8 +80,6 @@
     return lines.every(({ fit }) => fit) ? lines : [];
   }
 
-  const { signed } = PointsTable;
-
   /** The intervals of rho that the site has: of a known pair and its own line. */
   function intervals() {
     const known = state.fit === sets[0].name && state.scale === "logit" ? pairOf()?.rho : undefined;
@@ -98,28 +95,7 @@
     });
   }
 
-  function valueWords(setting, value) {
-    const interval = value.low === null ? "" : ` [${value.low.toFixed(2)}, ${value.high.toFixed(2)}]`;
-    const images = value.n === null ? "" : `, n = ${counts.format(value.n)}`;
-    return `${settings.name[setting]}: ${value.percent.toFixed(2)} %${interval}${images}`;
-  }
-
-  function rhoWords(row) {
-    if (row.rho === undefined) return [];
-    const interval = row.rhoLow == null ? "" : ` [${signed(row.rhoLow)}, ${signed(row.rhoHigh)}]`;
-    const marks = [row.isFit ? "in the fit" : "", row.isBeyond ? "beyond the line's models" : ""].filter(Boolean).join("; ");
-    return [
-      `effective robustness ρ: ${signed(row.rho)} points${interval}${marks && ` (${marks})`}`,
-      `${row.numAsFar} of the line's ${row.numFit} models are as far from it`,
-    ];
-  }
-
-  function wordsOf(row) {
-    return [
-      `${kinds[row.kind].words}, ${row.isOwn ? "measured here" : entries.source[row.entry]}`, valueWords(state.x, row.x),
-      valueWords(state.y, row.y), ...rhoWords(row),
-    ];
-  }
+  const sourceOf = (row) => (row.isOwn ? "measured here" : entries.source[row.entry]);
 
   // ---- drawing
 
@@ -132,15 +108,17 @@
     const { rows, lost } = rowsOf();
     const lines = linesOf(rows);
     const known = intervals();
+    const names = { x: settings.name[state.x], y: settings.name[state.y] };
     for (const row of rows) {
       addRho(row, lines, known);
-      row.words = wordsOf(row);
+      row.words = PointWords.of(row, kinds[row.kind].words, sourceOf(row), names);
     }
     const words = lower(state.find).split(/\s+/).filter(Boolean);
     const found = words.length ? new Set(rows.flatMap(({ entry }) => (words.every((word) => texts[entry].includes(word)) ? [entry] : []))) : null;
-    const titles = { x: `${settings.name[state.x]} (%)`, y: `${settings.name[state.y]} (%)` };
+    LowAccuracy.mark(rows, kinds, ({ entry }) => state.low || found?.has(entry));
+    const titles = { x: `${names.x} (%)`, y: `${names.y} (%)` };
     view = { rows, lines, found, titles, scale: state.scale, hasBars: state.bars };
-    order = [...rows].filter(({ entry }) => found === null || found.has(entry)).sort((a, b) => a.x.place - b.x.place);
+    order = [...rows].filter(({ entry, isHidden }) => !isHidden && (found === null || found.has(entry))).sort((a, b) => a.x.place - b.x.place);
     position = -1;
     $("point").replaceChildren();
     tell(rows, lost, lines, found);
@@ -161,6 +139,11 @@
       if (row) show(row);
     });
     plot.on("plotly_relayout", renewTicks);
+    plot.on("plotly_legendclick", ({ curveNumber }) => {
+      if (!plot.data[curveNumber].isLow) return true;
+      change({ low: !state.low }); // which also moves the axes to where they are
+      return false;
+    });
   }
 
   /** In words what the plot shows: for those who cannot see it, and for the numbers of the line. */
@@ -175,6 +158,8 @@
     }
     if (set && !lines.length && rows.length) parts.push(`No line: fewer than three ${set.words} have both.`);
     if (lost.length) parts.push(`${lost.length} left out: 0 and 100 % have no place on a ${state.scale} scale.`);
+    const numHidden = rows.filter((row) => row.isHidden).length;
+    if (numHidden) parts.push(`Not shown: ${numHidden} of low accuracy; their entry in the legend, or the box "low accuracy", shows them.`);
     if (found) parts.push(found.size ? `${found.size} found.` : `No model here fits "${state.find}".`);
     $("told").textContent = parts.join(" ");
     $("notes").textContent = notes(rows).join(" ");
@@ -184,7 +169,7 @@
   function notes(rows) {
     const pair = pairOf();
     if (pair?.notes) return pair.notes;
-    const sources = new Set(rows.map((row) => (row.isOwn ? "measured here" : entries.source[row.entry])));
+    const sources = new Set(rows.map(sourceOf));
     if (sources.size < 2) return [];
     const mixed = `Results of ${[...sources].join(", ")} are mixed here; their protocols and input sizes may differ.`;
     const isHeldAgainst = sources.has("measured here") && sets.find(({ name }) => name === state.fit)?.is_yardstick;
@@ -229,8 +214,7 @@
 
   function listPoints() {
     const titles = { x: settings.name[state.x], y: settings.name[state.y] };
-    const source = (row) => (row.isOwn ? "measured here" : entries.source[row.entry]);
-    PointsTable.show($("listed"), view.rows, titles, (row) => [kinds[row.kind].words, source(row)]);
+    PointsTable.show($("listed"), view.rows, titles, (row) => [kinds[row.kind].words, sourceOf(row)]);
   }
 
   // ---- choices and the address
@@ -242,11 +226,13 @@
     if (asked.has("fit")) state.fit = sets.some(({ name }) => name === asked.get("fit")) ? asked.get("fit") : "";
     if (asked.has("find")) state.find = asked.get("find");
     if (asked.has("bars")) state.bars = asked.get("bars") !== "0";
+    state.low = asked.get("low") === "1";
   }
 
   function writeHash() {
     const words = { x: settings.name[state.x], y: settings.name[state.y], scale: state.scale, fit: state.fit || "none", bars: state.bars ? "1" : "0" };
     if (state.find) words.find = state.find;
+    if (state.low) words.low = "1";
     history.replaceState(null, "", `#${new URLSearchParams(words)}`);
   }
 
@@ -257,6 +243,7 @@
     $("fit").value = state.fit;
     $("find").value = state.find;
     $("bars").checked = state.bars;
+    $("low").checked = state.low;
     $("pair").value = pairs.findIndex(({ x, y }) => x === state.x && y === state.y);
     if ($("pair").selectedIndex < 0) $("pair").selectedIndex = 0;
   }
@@ -277,6 +264,7 @@
   $("scale").addEventListener("change", () => change({ scale: $("scale").value }));
   $("fit").addEventListener("change", () => change({ fit: $("fit").value }));
   $("bars").addEventListener("change", () => change({ bars: $("bars").checked }));
+  $("low").addEventListener("change", () => change({ low: $("low").checked }));
   let waiting = 0;
   $("find").addEventListener("input", () => {
     clearTimeout(waiting);

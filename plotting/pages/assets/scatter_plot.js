@@ -54,23 +54,31 @@ const ScatterPlot = (() => {
   }
 
   function kindTraces(view, kinds, look) {
-    const scale = scales[view.scale];
     return kinds.flatMap((kind, index) => {
-      const rows = view.rows.filter((row) => row.kind === index);
-      if (!rows.length) return [];
-      const isFaint = (row) => view.found !== null && !view.found.has(row.entry);
-      const parts = kind.color.match(/[0-9a-f]{2}/gi).map((digits) => parseInt(digits, 16));
-      const color = rgba(parts, 0.4);
-      const errors = view.hasBars && view.found === null
-        ? { error_x: bars(rows, "x", scale, color), error_y: bars(rows, "y", scale, color) } : {};
-      return [{
-        ...points(rows), mode: "markers", name: `${kind.words} (${rows.length})`, ...errors,
-        marker: {
-          color: rgba(parts), symbol: kind.symbol, size: 8, opacity: rows.map((row) => (isFaint(row) ? 0.15 : 1)),
-          line: { color: rows.map((row) => rgba(row.isOwn ? look.ink : look.paper)), width: rows.map((row) => (row.isOwn ? 2 : 0.6)) },
-        },
-      }];
+      const ofKind = view.rows.filter((row) => row.kind === index);
+      const parts = [false, true].map((isLow) => ofKind.filter((row) => row.isLow === isLow));
+      return parts.filter((rows) => rows.length).map((rows) => kindTrace(view, kind, rows, look));
     });
+  }
+
+  /** Models of one kind, all of low accuracy or none; those that are hidden stand in the legend alone. */
+  function kindTrace(view, kind, all, look) {
+    const [scale, { isLow }] = [scales[view.scale], all[0]];
+    const shown = all.filter((row) => !row.isHidden);
+    const rows = shown.length ? shown : all;
+    const isFaint = (row) => view.found !== null && !view.found.has(row.entry);
+    const parts = kind.color.match(/[0-9a-f]{2}/gi).map((digits) => parseInt(digits, 16));
+    const color = rgba(parts, 0.4);
+    const errors = view.hasBars && view.found === null
+      ? { error_x: bars(rows, "x", scale, color), error_y: bars(rows, "y", scale, color) } : {};
+    const words = isLow && !kind.is_low ? `${kind.words}, below the line` : kind.words;
+    return {
+      ...points(rows), mode: "markers", name: `${words} (${all.length})`, ...errors, isLow, visible: shown.length ? true : "legendonly",
+      marker: {
+        color: rgba(parts), symbol: kind.symbol, size: 8, opacity: rows.map((row) => (isFaint(row) ? 0.15 : 1)),
+        line: { color: rows.map((row) => rgba(row.isOwn ? look.ink : look.paper)), width: rows.map((row) => (row.isOwn ? 2 : 0.6)) },
+      },
+    };
   }
 
   /** For rows from the left the sides on which their names are free of other names; "" where there is no such side. */
@@ -155,7 +163,7 @@ const ScatterPlot = (() => {
    */
   function figure(view, kinds, box) {
     const look = Object.fromEntries(["ink", "paper", "muted", "line"].map((name) => [name, computed(name)]));
-    const spans = Object.fromEntries(["x", "y"].map((side) => [side, span(view.rows.map((row) => row[side].place))]));
+    const spans = Object.fromEntries(["x", "y"].map((side) => [side, span(view.rows.filter((row) => !row.isHidden).map((row) => row[side].place))]));
     const [ink, paper] = [rgba(look.ink), rgba(look.paper)];
     return {
       traces: [

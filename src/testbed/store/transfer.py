@@ -71,7 +71,7 @@ def file_name(evaluation: Evaluation) -> str:
 
 
 def slug(name: str) -> str:
-    """`name` as a plain file name: other characters and a full stop at its start replaced by `_`, at most 100 of them."""
+    """`name` as a plain file name, at most 100 letters: other characters and a full stop at its start become `_`."""
     return re.sub(r"^\.|[^A-Za-z0-9._-]", "_", name)[:100]
 
 

@@ -130,7 +130,10 @@ def test_own_models_are_in_the_fit_alone_or_where_they_are_asked_for() -> None:
     own = points({"mine": (95.0, 20.0)}, source=pd.NA, is_own=True)
     for asked in ("all", ["net*", "mine"]):
         assert measured(points(STANDARD), own, fit_set=asked).lines[0].n == 10
-    assert measured(points(STANDARD, source=pd.NA, is_own=True), own).lines[0].n == 10
+    alone = points(STANDARD, source=pd.NA, is_own=True)
+    assert measured(alone, own).lines[0].n == 10
+    with pytest.raises(DataError, match=r"there are 1 \(theirs\) among 10. Beside published models, own ones are"):
+        measured(alone, points({"theirs": (60.0, 41.0)}))
 
 
 def test_published_numbers_that_are_doubtful_are_told() -> None:
