@@ -20,6 +20,8 @@ from testbed.paths import replacing
 from testbed.store.evaluation import Evaluation
 from testbed.store.payloads import what_is_kept
 
+_LONGEST = 100  # letters of a name in a file name
+
 INDEX = "index.json"
 FORMAT = 1
 
@@ -71,8 +73,12 @@ def file_name(evaluation: Evaluation) -> str:
 
 
 def slug(name: str) -> str:
-    """`name` as a plain file name, at most 100 letters: other characters and a full stop at its start become `_`."""
-    return re.sub(r"^\.|[^A-Za-z0-9._-]", "_", name)[:100]
+    """`name` as a plain file name: other characters and a full stop at its start become `_`.
+
+    It has at most 100 letters; of a longer name the end gives way to a part of its hash, so that two stay two.
+    """
+    plain = re.sub(r"^\.|[^A-Za-z0-9._-]", "_", name)
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 9]}-{fingerprint(name)[:8]}"
 
 
 def write_whole(path: Path, content: bytes) -> None:
