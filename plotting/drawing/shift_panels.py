@@ -89,7 +89,8 @@ class Panels:
 
     def _line_sentences(self) -> list[str]:
         words = plain(fit_set_named(self.comparison.fit_set).words, 80)
-        lines = [panel.effective for panel in self.panels if panel.effective is not None]
+        lined = [(panel, panel.effective) for panel in self.panels if panel.effective is not None]
+        lines = [line for _, line in lined]
         if not lines:
             return [
                 f"No line: fewer than three models to fit one to ({words}) have both settings, or all one accuracy."
@@ -105,7 +106,8 @@ class Panels:
         if without:
             names = ", ".join(map(plain, without))
             said.append(f"No line where fewer than three have both settings, or all one accuracy: {names}.")
-        notes = dict.fromkeys(note for line in lines for note in line.notes if _is_told(note))
+        told = (note for panel, line in lined for note in line.notes_on(panel.table) if _is_told(note))
+        notes = dict.fromkeys(told)
         return said + [plain(note, SHOWN_NOTE) for note in notes]
 
     def _left_out(self) -> list[str]:

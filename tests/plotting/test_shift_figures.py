@@ -46,8 +46,8 @@ def on_line(percent: float) -> float:
 
 def published(model: str, setting: str, value: float) -> PublishedResult:
     return PublishedResult(
-        source=SOURCE, source_sha256="0" * 64, model=model, eval_setting=setting, metric="top1", protocol="lab",
-        value=value,
+        source=SOURCE, source_sha256="0" * 64, model=model, eval_setting=setting, metric="top1",
+        protocol="other" if model == "tiny" else "lab", value=value,
     )  # fmt: skip
 
 
@@ -112,6 +112,11 @@ def test_models_choose_what_is_shown_and_not_what_the_line_is_fitted_to(compare:
     assert set(found.table["model"]) == {"robust", "$x_1$", "more"}
     assert "through 12 models" in found.caption
     assert found.table.set_index("model")["rho"].to_numpy() == pytest.approx(5)
+
+
+def test_the_caption_speaks_of_models_that_are_shown(compare: Compare) -> None:
+    assert "Models were measured with several protocols: lab, other." in compare(SKETCH, low=True).caption
+    assert "several protocols" not in compare(SKETCH).caption  # the other is a model's of low accuracy
 
 
 def test_a_fit_set_of_names_is_what_the_line_is_fitted_to(compare: Compare) -> None:
