@@ -52,7 +52,14 @@ class ManyCommand(click.Command):
         }
         spread = _spread(args, repeatable)
         ctx.meta[_LAST_OPTION] = next((arg for arg in reversed(spread) if arg.startswith("-") and arg != "-"), None)
-        return super().parse_args(ctx, spread)
+        may_swallow = not repeatable.isdisjoint(spread)  # asked now, as the parser empties the list
+        try:
+            return super().parse_args(ctx, spread)
+        except click.MissingParameter as error:
+            if not (isinstance(error.param, click.Argument) and may_swallow):
+                raise
+            remedy = "Give it before the options: what follows one of several values belongs to it."
+            raise click.MissingParameter(remedy, ctx, error.param) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Completions of `incomplete`: also for the second and later values of an option."""

@@ -39,6 +39,14 @@ def test_values_may_follow_one_another(line: str, models: tuple[str, ...], gpus:
     assert (options["models"], options["gpus"]) == (models, gpus)
 
 
+def test_an_argument_that_an_option_has_swallowed_is_asked_for_before_it() -> None:
+    arguments = [click.Argument(["x"]), click.Option(["--models"], multiple=True)]
+    result = CliRunner().invoke(ManyCommand("body", params=arguments), ["--models", "a", "val"])
+    assert result.exit_code == 2
+    assert "Missing argument 'X'. Give it before the options" in result.output
+    assert "before" not in CliRunner().invoke(ManyCommand("body", params=arguments), []).output
+
+
 def test_an_option_without_a_value_is_refused() -> None:
     with pytest.raises(click.BadOptionUsage):
         show.make_context("show", ["--models"])
