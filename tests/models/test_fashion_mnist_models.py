@@ -21,7 +21,7 @@ from testbed.training.card import card_path
 from testbed.training.recipe import Recipe
 from testbed.worker.classifier import load_classifier
 
-NAMES = [name for name, _ in models.fashion_mnist.CNNS]
+NAMES = [name for name, _, _ in models.fashion_mnist.CNNS]
 SIZE_LIMIT = 300_000  # bytes
 TWINS = [name for name, _, _ in models.fashion_mnist.TWINS]
 SEEDS = (0, 1, 2)
