@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from models.model_base import Model
@@ -72,10 +73,10 @@ def with_model_facts(store: Reader, table: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
+@cache
 def load_if_needed() -> None:
-    """Imports the built-in definitions where nothing did so before."""
-    if not registry.datasets:
-        load_definitions()
+    """Imports what built-in definitions are not imported yet, once: others may have imported a few of them."""
+    load_definitions()
 
 
 def _published(model: str, told: str | None) -> ModelInfo:
