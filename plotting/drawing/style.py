@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import LayoutEngine
     from matplotlib.legend import Legend
 
 COLUMN, PAGE = 3.4, 7.0  # inches: one column of a page, and both
 FONT_SIZE = 7.0  # points, readable at that width
 SMALL = 6.0
+PLACES = 6  # decimals of where axes stand in a figure, whose sides are 1
 GAP = 1.2  # letters between the columns of a legend
 MAX_TICKS = 8
 FEWEST_LETTERS = 20  # in a line of a caption
@@ -83,7 +85,7 @@ def new_figure(*, width: float = COLUMN, height: float) -> Iterator[Figure]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)
-        yield Figure(figsize=(width, height), layout="constrained")
+        yield Figure(figsize=(width, height), layout=_layout())
 
 
 def shortened(text: str, length: int) -> str:
@@ -229,8 +231,24 @@ def _add_caption(figure: Figure, caption: str) -> None:
     height = ((text.get_text().count("\n") + 1) * 1.3 + 0.7) * SMALL / 72
     _grow(figure, height)
     share = height / figure.get_figheight()
-    figure.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
+    figure.set_layout_engine(_layout(rect=(0, share, 1, 1 - share)))
     text.set_y(share - 0.5 * SMALL / 72 / figure.get_figheight())
+
+
+def _layout(**given: Any) -> LayoutEngine:
+    """matplotlib's constrained layout with rounded places: the last digits that its solver finds differ by run."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    class Rounded(ConstrainedLayoutEngine):
+        def execute(self, fig: Figure) -> Any:
+            found = super().execute(fig)
+            for axes in fig.axes:
+                left, bottom, width, height = (round(part, PLACES) for part in axes.get_position(original=True).bounds)
+                axes.set_position((left, bottom, width, height), which="original")
+                axes.set_in_layout(True)  # which a place that is set takes back
+            return found
+
+    return Rounded(**given)
 
 
 def _wrapped(caption: str, letters: int) -> str:

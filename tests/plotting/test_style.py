@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from plotting.drawing.style import (
     COLUMN,
     MARKERS,
@@ -62,6 +64,21 @@ def test_bytes_depend_on_no_date_no_hash_seed_and_no_setting_of_the_user(tmp_pat
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
     assert [(tmp_path / f"there.{ending}").read_bytes() for ending in ("pdf", "png", "csv")] == here
     assert b"CreationDate" not in here[0]
+
+
+def test_bytes_do_not_depend_on_the_last_digits_of_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = draw(tmp_path / "settled")[0].read_bytes()
+    execute = ConstrainedLayoutEngine.execute
+
+    def unsettled(self: ConstrainedLayoutEngine, fig: Figure) -> object:
+        found = execute(self, fig)
+        for axes in fig.axes:
+            axes.set_position(axes.get_position(original=True).translated(4e-9, 4e-9), which="original")
+            axes.set_in_layout(True)
+        return found
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", unsettled)
+    assert draw(tmp_path / "unsettled")[0].read_bytes() == settled
 
 
 @pytest.mark.parametrize("width", [COLUMN, PAGE])
