@@ -1,23 +1,20 @@
 """CIFAR-10 and CIFAR-100 as they are published: files of pickled arrays, or of binary records.
 
 A record is one byte per label (CIFAR-100: the coarse class, then the fine one) and 3 x 32 x 32 pixels, channel by
-channel. A pickled file is a dictionary with `data` [n, 3072] in the same order, and the labels. Pickles may run any
-code, so these are read by an unpickler that knows arrays of bytes and nothing else.
+channel. A pickled file is a dictionary with `data` [n, 3072] in the same order, and the labels.
 
 Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
-from pickle import UnpicklingError
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.data.object_arrays import read_dictionary
 from testbed.data.published_files import Arrays, read_bytes
 from testbed.errors import DataError
 
@@ -49,12 +46,8 @@ def _binary(path: Path, labels: str) -> Arrays:
 
 
 def _pickled(path: Path, labels: str) -> Arrays:
-    try:
-        with open(path, "rb") as stream:
-            batch = dict(ArrayUnpickler(stream, encoding="bytes").load())
-    except Exception as error:  # damaged pickles make nearly anything be raised
-        raise DataError(f"Cannot read {path} as a batch of CIFAR ({error}). Get the file again.") from error
-    data, targets = (batch.get(name.encode(), batch.get(name)) for name in ("data", labels))  # Python 2 wrote bytes
+    batch = read_dictionary(path)
+    data, targets = batch.get("data"), batch.get(labels)
     if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape[1:] != (_NUM_PIXELS,):
         raise DataError(f"{path} has no array `data` of uint8 [n, {_NUM_PIXELS}]. Get the file again.")
     if not isinstance(targets, list) or len(targets) != len(data) or any(type(target) is not int for target in targets):
@@ -65,39 +58,3 @@ def _pickled(path: Path, labels: str) -> Arrays:
 def _channels_last(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Pixels [n, 3072], channel by channel, as images [n, 32, 32, 3]."""
     return np.ascontiguousarray(np.moveaxis(pixels.reshape(-1, 3, 32, 32), 1, 3))
-
-
-def _dtype(code: bytes | str, *_: object) -> np.dtype[Any]:
-    if code not in (b"u1", "u1"):
-        raise UnpicklingError(f"an array of {code!r}")
-    return np.dtype("u1", copy=True)  # a new one, for the pickle writes into it
-
-
-def _from_buffer(buffer: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], *_: object) -> NDArray[Any]:
-    return np.frombuffer(buffer, dtype).reshape(shape)
-
-
-def _encode(text: str, *_: object) -> bytes:
-    return text.encode("latin1")
-
-
-# What Python 2 and the protocols of Python 3 pickle arrays as. The first function is private to numpy and has moved;
-# an array tells it.
-_reconstruct = np.empty(0).__reduce__()[0]
-_KNOWN: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy._core.numeric", "_frombuffer"): _from_buffer,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): _dtype,
-    ("_codecs", "encode"): _encode,
-}
-
-
-class ArrayUnpickler(pickle.Unpickler):
-    """Reads arrays of bytes, numbers, text, lists and dictionaries."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _KNOWN:
-            raise UnpicklingError(f"it asks for {module}.{name}, which has no place in a data set")
-        return _KNOWN[module, name]
