@@ -128,6 +128,10 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 @click.option("--source", metavar="NAME", help="Of --import-csv: name to import under. [default: the format's]")
 @click.option("--protocol", metavar="NAME", help="Of --import-csv: how they were made. [default: the format's]")
 @click.option("--eval-setting", metavar="NAME", help="Of --import-csv: what a results file of timm evaluates.")
+@click.option(
+    "--unit", type=click.Choice(["percent", "fraction"]),
+    help="Of --import-csv: what its accuracies are in. [default: percent, where some are above 1]",
+)  # fmt: skip
 @click.option("--wide", is_flag=True, help="Of --export: a grid of top-1, a row per model and a column per setting.")
 @click.option(
     "--with-published", multiple=True, metavar="SOURCE...",

@@ -65,7 +65,11 @@ def import_csv(options: Options) -> None:
     types = {path: read_types(path, source=options["source"]) for path in lists}
     tables = {
         path: read_published(
-            path, source=options["source"], protocol=options["protocol"], eval_setting=options["eval_setting"]
+            path,
+            source=options["source"],
+            protocol=options["protocol"],
+            eval_setting=options["eval_setting"],
+            unit=options["unit"],
         )
         for path in options["import_csv"]
         if path not in types

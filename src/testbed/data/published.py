@@ -6,9 +6,12 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Literal, get_args
 
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256
@@ -37,14 +40,22 @@ _SUSPECT = re.compile(r".+\.1_in-memory")
 SAME_AS_CLEAN = "equals the clean accuracy exactly"
 _ANCHORED = re.compile(r".+_(pm[1-9]\d*)")  # columns of anchors that are right with all frames around them
 
+Unit = Literal["percent", "fraction"]
+UNITS = get_args(Unit)
+
 Rows = Sequence[Sequence[str]]
 Result = Callable[..., PublishedResult]  # all but what a cell decides is filled in
 
 
 def read_published(
-    path: Path, *, source: str | None = None, protocol: str | None = None, eval_setting: str | None = None
+    path: Path,
+    *,
+    source: str | None = None,
+    protocol: str | None = None,
+    eval_setting: str | None = None,
+    unit: Unit | None = None,
 ) -> list[PublishedResult]:
-    """Every cell of a published table: an empty one has no value, and 0 is 0.
+    """Every cell of a published table, in percent: an empty one has no value, and 0 is 0.
 
     Args:
         path: a CSV file. Either the ImageNet Testbed's grid (`model`, then a column of top-1 accuracies per setting),
@@ -52,7 +63,9 @@ def read_published(
         source: name to import it under; that of the format if None.
         protocol: how the numbers were made; that of the format if None.
         eval_setting: what a results file of timm evaluates; told by its name if None.
-    Raises: DataError: no such file, neither of the two formats, or a cell that is no percentage.
+        unit: of the cells; percent if None, unless every cell could be a fraction.
+    Raises: DataError: no such file, neither of the two formats, a cell that is none of its unit, or no cell above 1
+        and no unit told.
     """
     header, rows = read_rows(path)
     is_timm = set(_TIMM_COLUMNS) <= set(header)
@@ -66,8 +79,29 @@ def read_published(
     name = TIMM if is_timm else GRID
     result = partial(PublishedResult, source=source or name, source_sha256=file_sha256(path), protocol=protocol or name)
     if is_timm:
-        return list(_timm(path, header, rows, eval_setting or _timm_setting(path), result))
-    return list(_grid(path, header, rows, result))
+        results = list(_timm(path, header, rows, eval_setting or _timm_setting(path), result))
+    else:
+        results = list(_grid(path, header, rows, result))
+    return _in_percent(path, results, unit)
+
+
+def _in_percent(path: Path, results: list[PublishedResult], unit: Unit | None) -> list[PublishedResult]:
+    values = [one.value for one in results if one.value is not None]
+    largest = max(values, default=None)
+    if unit is None and largest is not None and largest <= 1:
+        raise DataError(
+            f"{path} has no number above {largest:g}: its accuracies look like fractions. Tell their unit with "
+            "--unit fraction, or --unit percent where they are that low."
+        )
+    if unit != "fraction":
+        return results
+    if largest is not None and largest > 1:
+        raise DataError(f"{path} has the number {largest:g}, which is no fraction. Leave out --unit, or give percent.")
+    return [one if one.value is None else replace(one, value=_times_100(one.value)) for one in results]
+
+
+def _times_100(fraction: float) -> float:
+    return float(Decimal(repr(fraction)) * 100)  # 0.565 is 56.5, which binary arithmetic misses
 
 
 def read_rows(path: Path) -> tuple[list[str], Rows]:

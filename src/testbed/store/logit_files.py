@@ -77,10 +77,16 @@ class LogitFile:
         """Draws, samples and classes of the logits. Raises: DataError: they are something else."""
         with _reading(self.path), ZipFile(self.path) as archive, archive.open("logits.npy") as member:
             shape, is_fortran, dtype = _header(member)
+            size = archive.getinfo("logits.npy").file_size - member.tell()
         if len(shape) not in (2, 3) or dtype.kind != "f" or is_fortran or not math.prod(shape):
             raise DataError(
                 f"{self.path}: logits have the shape {shape} and the type {dtype}{', in Fortran order' * is_fortran}. "
                 "They must be (draws, n, classes) or (n, classes) floating-point numbers in C order, and not empty."
+            )
+        if size != math.prod(shape) * dtype.itemsize:
+            raise DataError(
+                f"{self.path}: logits have the shape {shape} and the type {dtype}, which take "
+                f"{math.prod(shape) * dtype.itemsize:,} bytes, but {size:,} follow. Write the file again."
             )
         draws, n, classes = (1, *shape) if len(shape) == 2 else shape
         return draws, n, classes
@@ -161,6 +167,8 @@ def _entry(index: Path, entry: Mapping[str, Any]) -> LogitFile:
 def _array(archive: ZipFile, name: str) -> NDArray[Any]:
     with archive.open(f"{name}.npy") as member:
         array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):
+            raise ValueError(f"after the {array.shape} values of '{name}' that its header tells, more follow.")
     return array
 
 

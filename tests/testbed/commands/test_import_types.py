@@ -17,7 +17,7 @@ def options(tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "grid.csv").write_text("model,val\nnet,76.1\n")
     (tmp_path / "types.csv").write_text("model,type\nnet,STANDARD\nother,LP_ADV\n")
     (tmp_path / "pretrain.csv").write_text("model,pretrain\nnet,in21k\n")
-    given = dict.fromkeys(("logdir", "source", "protocol", "eval_setting", "override"))
+    given = dict.fromkeys(("logdir", "source", "protocol", "eval_setting", "unit", "override"))
     return {**given, "db_url": f"sqlite:///{tmp_path / 'store.sqlite'}", "folder": tmp_path}
 
 

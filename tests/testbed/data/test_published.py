@@ -35,6 +35,28 @@ def test_a_grid_gives_every_cell_with_source_and_protocol(tmp_path: Path) -> Non
     assert {len(one.source_sha256) for one in found} == {64}
 
 
+@pytest.mark.parametrize("lines", [("model,val,imagenet-a", "net,0.565,0", "other,1,"),
+                                   ("model,img_size,top1,top5", "net,224,0.9894,0.99")])  # fmt: skip
+def test_a_table_that_may_be_in_fractions_asks_for_its_unit(lines: tuple[str, ...], tmp_path: Path) -> None:
+    path = write(tmp_path / "results-imagenet.csv", *lines)
+    with pytest.raises(DataError, match=r"no number above (1|0\.99).*--unit fraction"):
+        read_published(path)
+    as_percent = [one.value for one in read_published(path, unit="percent")]
+    as_fractions = [one.value for one in read_published(path, unit="fraction")]
+    assert as_percent == [
+        float(cell) if cell else None for line in lines[1:] for cell in line.split(",")[1:] if cell != "224"
+    ]
+    expected = {0.565: 56.5, 0.0: 0.0, 1.0: 100.0, None: None, 0.9894: 98.94, 0.99: 99.0}
+    assert as_fractions == [expected[value] for value in as_percent]
+
+
+def test_numbers_above_one_are_no_fractions_and_percent_needs_no_word(tmp_path: Path) -> None:
+    grid = write(tmp_path / "grid.csv", "model,val,pgd", "net,76.13,0.4")
+    assert [one.value for one in read_published(grid)] == [76.13, 0.4]
+    with pytest.raises(DataError, match=r"number 76\.13, which is no fraction"):
+        read_published(grid, unit="fraction")
+
+
 def test_severity_one_in_memory_that_equals_clean_is_flagged_and_nothing_else(tmp_path: Path) -> None:
     columns = ("val", "imagenet-c.fog.1_in-memory", "imagenet-c.fog.2_in-memory", "imagenet-c.fog.1_on-disk")
     grid = write(tmp_path / "grid.csv", ",".join(("model", *columns)), "a,70,70,70,70", "b,70,69,70,70", "c,,70,70,70",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -264,6 +265,33 @@ def test_a_metric_that_wants_the_model_itself_is_undefined_and_the_others_are_th
     assert "jax-net" in found["metrics_fn"].reason
 
 
+def _with_header(content: Any, shape: tuple[int, ...]) -> bytes:
+    """An .npy file of `content` whose header tells another shape."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": content.dtype.str, "fortran_order": False, "shape": shape})
+    return stream.getvalue() + content.tobytes()
+
+
+@of_the_file
+@pytest.mark.parametrize(("name", "factor"), [("logits", 0.5), ("logits", 2), ("targets", 0.5), ("sample_ids", 0.5)])
+def test_values_that_are_not_as_many_as_their_header_tells_are_refused(
+    store: Store, samples: Any, tmp_path: Path, name: str, factor: float
+) -> None:
+    samples.put_definitions(store)
+    content = arrays(samples)
+    if name == "logits":
+        content["logits"] = np.ascontiguousarray(np.stack([content["logits"]] * 4))
+    folder = write(tmp_path / "in", content)
+    length, *rest = content[name].shape
+    with zipfile.ZipFile(folder / "net.npz", "w") as archive:
+        for key, array in content.items():
+            shape = (int(length * factor), *rest) if key == name else array.shape
+            archive.writestr(f"{key}.npy", _with_header(np.ascontiguousarray(array), shape))
+    with pytest.raises(DataError, match=r"net\.npz.* follow"):
+        list(import_logits(store, folder))
+    assert store.list_evaluations() == []
+
+
 @of_the_file
 def test_logits_in_fortran_order_are_refused(store: Store, samples: Any, tmp_path: Path) -> None:
     samples.put_definitions(store)
@@ -288,7 +316,7 @@ def test_a_damaged_file_is_said(store: Store, samples: Any, tmp_path: Path, cut:
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in content.items():
                 archive.writestr(name, data)
-    with pytest.raises(DataError, match=r"net\.npz cannot be read as an .npz of plain arrays"):
+    with pytest.raises(DataError, match=r"net\.npz(: logits .* follow| cannot be read as an .npz of plain arrays)"):
         list(import_logits(store, folder))
 
 
