@@ -97,6 +97,10 @@ from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, data_ro
 @click.option(
     "--weights", multiple=True, metavar="NAME=FILE...", help="Of a model: parameters, a .safetensors or torch file."
 )
+@click.option(
+    "--weights-key", metavar="NAME",
+    help="Of local:PATH, --weights: which of a file's sets of weights, e.g. model_ema.",
+)  # fmt: skip
 @click.option("--arch", metavar="NAME", help="Of local:PATH: a timm or torchvision name, or module:function.")
 @click.option("--num-classes", type=click.IntRange(min=1), help="Of local:PATH: outputs of the network.")
 @click.option("--input-size", type=click.IntRange(min=1), metavar="PX", help="Of local:PATH: size of its images.")

@@ -89,20 +89,22 @@ class Registry:
         """Registers variants that every model has, by a name that is made from the model's own."""
         self._model_variants.append(variants)
 
-    def set_weights(self, name: str, file: Path) -> None:
+    def set_weights(self, name: str, file: Path, weights_key: str | None = None) -> None:
         """Gives the model `name` the parameters in `file`, in every label space that it is registered for.
+
+        Args: weights_key: which of several sets of weights in it.
 
         Raises:
             UnknownNameError: no such model.
             DefinitionError: the model takes no file of weights.
         """
         if self._family(name) is not None:
-            self._family_models[name] = self.model(name).with_weights(file)
+            self._family_models[name] = self.model(name).with_weights(file, weights_key)
             return
         if not (spaces := self.label_spaces(name)):
             raise registry_base.no_own_weights(name, self._model_variants, self.model_names(), self.failures)
         for space in spaces:
-            self._models.values[name, space] = self._models.values[name, space].with_weights(file)
+            self._models.values[name, space] = self._models.values[name, space].with_weights(file, weights_key)
 
     def add_eval_setting_family(self, family: EvalSettingFamily) -> None:
         """Registers settings that every data set has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +14,30 @@ if TYPE_CHECKING:
 
 NESTED_UNDER = ("state_dict", "model_state_dict", "model", "net")
 WRAPPER_PREFIXES = ("module.", "_orig_mod.")  # left by DataParallel and by torch.compile
+AVERAGING_KEYS = ("n_averaged",)  # beside the parameters in torch's own average of weights
+TRAINING_KEYS = (
+    "optim",
+    "lr_sched",
+    "scheduler",
+    "scaler",
+    "amp",
+    "loss",
+    "criterion",
+)  # begin what no network is under
+DEEPEST = 4  # dicts in dicts that weights are looked for in
 SHOWN_KEYS = 3
 
 
-def load_trained(arch: str, num_classes: int | None, *, weights: Path) -> nn.Module:
+def load_trained(arch: str, num_classes: int | None, *, weights: Path, weights_key: str | None = None) -> nn.Module:
     """The network `arch` with the parameters in `weights`, in evaluation mode.
 
     Args:
         arch, num_classes: see `models._architecture.build_architecture`.
-        weights: see `read_state`.
+        weights, weights_key: see `read_state`.
     Raises: TestbedError: see `build_architecture` and `load_checkpoint`.
     """
-    return load_checkpoint(build_architecture(arch, num_classes=num_classes), weights)
+    network = build_architecture(arch, num_classes=num_classes)
+    return _with_state(network, read_state(weights, weights_key), weights)
 
 
 def load_trained_seed(arch: str, num_classes: int | None, *, weights: Path, seed: int) -> nn.Module:
@@ -62,27 +74,76 @@ def load_checkpoint(network: nn.Module, path: Path) -> nn.Module:
     return _with_state(network, read_state(path), path)
 
 
-def read_state(path: Path) -> dict[str, Tensor]:
+def read_state(path: Path, weights_key: str | None = None) -> dict[str, Tensor]:
     """The state dict in a .safetensors file or a file of torch.save, on the CPU.
 
     A dict nested under 'state_dict', 'model_state_dict', 'model' or 'net' is taken out, and the prefixes 'module.' and
     '_orig_mod.' are removed where every key has them.
 
-    Raises: DataError: the file is missing, unreadable, or holds more than tensors.
+    Args:
+        path: of the file.
+        weights_key: which of several sets of weights, such as 'model_ema'; dots lead into dicts of dicts.
+    Raises:
+        DataError: the file is missing, unreadable, or holds more than tensors.
+        DefinitionError: it holds several sets of weights and none is chosen, or not the one that is chosen.
     """
-    from torch import Tensor
-
     check_file(path)
     content = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
-    while isinstance(content, Mapping) and (inner := [k for k in NESTED_UNDER if isinstance(content.get(k), Mapping)]):
-        content = content[inner[0]]
-    is_state = isinstance(content, Mapping) and content and all(isinstance(v, Tensor) for v in content.values())
-    if not is_state:
+    sets = dict(_weight_sets(content))
+    if weights_key is None:
+        weights_key = _only_key(sets, path)
+    elif weights_key not in sets:
+        raise DefinitionError(
+            f"Checkpoint '{path}' holds no weights under --weights-key {weights_key}, but {_named(sets) or 'none'}."
+        )
+    return _without_prefixes({key: value for key, value in sets[weights_key].items() if key not in AVERAGING_KEYS})
+
+
+def _weight_sets(content: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, dict[str, Tensor]]]:
+    """Every dict of tensors in a checkpoint, by the keys that lead to it; what an optimizer keeps is none."""
+    from torch import Tensor
+
+    if not isinstance(content, Mapping) or not content or not all(isinstance(name, str) for name in content):
+        return
+    if all(isinstance(value, Tensor) for value in content.values()):
+        yield key, dict(content)
+        return
+    for name, value in content.items() if depth < DEEPEST else ():
+        if not name.startswith(TRAINING_KEYS):
+            yield from _weight_sets(value, f"{key}.{name}" if key else name, depth + 1)
+
+
+def _only_key(sets: Mapping[str, Mapping[str, Tensor]], path: Path) -> str:
+    """The key of the weights that are meant where none is named."""
+    usual = [key for key in sets if set(_parts(key)) <= set(NESTED_UNDER)]
+    if not usual:
+        choices = f" It has {_named(sets)}: choose with --weights-key NAME." if sets else ""
         raise DataError(
-            f"Checkpoint '{path}' holds no state dict, neither on its own nor under {', '.join(NESTED_UNDER)}. "
+            f"Checkpoint '{path}' holds no state dict, neither on its own nor under {', '.join(NESTED_UNDER)}.{choices} "
             "Save one with torch.save(network.state_dict(), FILE)."
         )
-    return _without_prefixes({str(key): value for key, value in content.items()})
+    first = min(usual, key=lambda key: [NESTED_UNDER.index(part) for part in _parts(key)])
+    names = _bare_names(sets[first])
+    twins = [key for key in sets if 2 * len(names & _bare_names(sets[key])) >= len(names)]
+    if len(twins) > 1:
+        raise DefinitionError(
+            f"Checkpoint '{path}' holds several sets of the same weights: {', '.join(twins)}. Which one is meant, the "
+            "file does not say; libraries that keep an average of the weights (ema) mean that one. Choose with "
+            f"--weights-key {twins[-1]}, or another of them."
+        )
+    return first
+
+
+def _parts(key: str) -> list[str]:
+    return key.split(".") if key else []
+
+
+def _bare_names(state: Mapping[str, Tensor]) -> set[str]:
+    return set(_without_prefixes({key: value for key, value in state.items() if key not in AVERAGING_KEYS}))
+
+
+def _named(sets: Mapping[str, Mapping[str, Tensor]]) -> str:
+    return ", ".join(f"{key or '(the file itself)'} ({len(state)} tensors)" for key, state in sets.items())
 
 
 def _with_state(network: nn.Module, state: dict[str, Tensor], path: Path) -> nn.Module:

@@ -28,6 +28,7 @@ class LocalModelOptions:
         mean, std: of the normalization, one number per channel, in [0, 1] pixel units; both or neither.
         batch_size: images per forward pass.
         label_space: whose classes the outputs are; None where only their number is known.
+        weights_key: see `models._checkpoint.read_state`.
     """
 
     arch: str | None = None
@@ -37,6 +38,7 @@ class LocalModelOptions:
     std: tuple[float, ...] | None = None
     batch_size: int = 64
     label_space: str | None = None
+    weights_key: str | None = None
 
     def __post_init__(self) -> None:
         for flag, value in (("--num-classes", self.num_classes), ("--input-size", self.input_size)):
@@ -87,6 +89,7 @@ def local_model(path: str, options: LocalModelOptions) -> Model:
         version=_version(options.arch),
         label_space=options.label_space or UNKNOWN_LABEL_SPACE,
         weights=weights,
+        weights_key=options.weights_key,
         num_outputs=options.num_classes,
     )
 

@@ -93,7 +93,7 @@ def torchvision_weights(model: str, arch: str, weights: str) -> PublishedWeights
     return PublishedWeights(model=model, names=names, files=partial(_files, arch, weights))
 
 
-def load_torchvision(arch: str, weights_name: str, *, weights: Path) -> nn.Module:
+def load_torchvision(arch: str, weights_name: str, *, weights: Path, weights_key: str | None = None) -> nn.Module:
     """torchvision's network as it is made for the weights of that name, with the parameters in the file `weights`."""
     from torchvision import models
 
@@ -103,7 +103,7 @@ def load_torchvision(arch: str, weights_name: str, *, weights: Path) -> nn.Modul
         size = enum.meta["min_size"]
         options[argument] = size if argument == "input_size" else size[0]
     network: nn.Module = models.get_model(arch, weights=None, **options)
-    state = read_state(weights)
+    state = read_state(weights, weights_key)
     with reading_weights(f"torchvision:{arch}.{weights_name}", weights):
         network.load_state_dict(_adapted(arch, state))
     return network.eval()

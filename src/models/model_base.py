@@ -106,7 +106,8 @@ class Model:
         name: what users type; unique within a label space.
         transform: PIL image -> float tensor [C, H, W] in [0, 1]; None takes images as the data set has them.
         classifier_loader: returns the classifier, a torch module or whatever `classify` understands. May take `seed`
-            and `dataset`, where a model is fitted in every run, or `weights`: the file of the parameters.
+            and `dataset`, where a model is fitted in every run, or `weights`: the file of the parameters, and
+            `weights_key`.
         eval_batch_size: images per forward pass.
         normalization: applied after all perturbations; None for none.
         arch: architecture, for the listing.
@@ -119,6 +120,7 @@ class Model:
         version: bump it when the definition changes what the model computes; without one the file is the version.
         fit_noise: on the samples that a model is fitted on in every run.
         weights: file of the parameters, or a function that finds it; the file is part of the model's identity.
+        weights_key: which of several sets of weights in that file, e.g. 'model_ema'.
         num_outputs: width of the logits, where it is known before the model is loaded.
         class_names: names of the outputs in their order, where whoever published the model tells them.
         answers: 'logits', or 'votes': counts of how often each class was chosen.
@@ -141,6 +143,7 @@ class Model:
     fit_noise: FitNoise | None = None
     version: str | None = None
     weights: Path | Callable[[], Path] | None = None
+    weights_key: str | None = None
     num_outputs: int | None = None
     class_names: tuple[str, ...] | None = None
     answers: Literal["logits", "votes"] = "logits"
@@ -155,11 +158,16 @@ class Model:
         if not isinstance(self.eval_batch_size, int) or self.eval_batch_size < 1:
             raise DefinitionError(f"{where} eval_batch_size is {self.eval_batch_size!r}. It must be 1 or more.")
         check_arguments(self.classifier_loader, where=f"{where} classifier_loader", required=(),
-                        optional=("seed", "dataset", "weights"))  # fmt: skip
+                        optional=("seed", "dataset", "weights", "weights_key"))  # fmt: skip
         check_arguments(self.classify, where=f"{where} classify", required=("images", "model"),
                         optional=("class_sublist", "adversarial_attack", "keys"))  # fmt: skip
         if "weights" in argument_names(self.classifier_loader) and self.weights is None:
             raise DefinitionError(f"{where} classifier_loader takes `weights`, but the definition names none.")
+        if self.weights_key is not None and "weights_key" not in argument_names(self.classifier_loader):
+            raise DefinitionError(
+                f"{where} its loader takes no `weights_key`, so that it cannot take {self.weights_key!r} from a file. "
+                "Save these weights alone in a file, or evaluate the file as local:PATH with --arch."
+            )
         if self.fit_noise is not None and not self.is_fitted:
             raise DefinitionError(
                 f"{where} fit_noise needs a classifier_loader that takes `dataset`, to fit it in a run."
@@ -183,8 +191,8 @@ class Model:
             raise DataError(f"Model '{self.name}' needs its weights at {path}, which is not there. Put them there.")
         return path
 
-    def with_weights(self, file: Path) -> Model:
-        """The same model with the parameters in `file`.
+    def with_weights(self, file: Path, weights_key: str | None = None) -> Model:
+        """The same model with the parameters in `file`, or with those of its sets of weights that has this key.
 
         Raises: DefinitionError: the model loads its parameters itself.
         """
@@ -193,7 +201,7 @@ class Model:
                 f"Model '{self.name}' takes no file of weights: its classifier_loader has no argument `weights`. Add "
                 "one, or evaluate the file as local:PATH with --arch."
             )
-        return replace(self, weights=file)
+        return replace(self, weights=file, weights_key=weights_key)
 
     @property
     def is_fitted(self) -> bool:

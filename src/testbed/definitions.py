@@ -33,12 +33,14 @@ class Sources:
         datasets: data sets named on the command line.
         local_models: how checkpoints named `local:PATH` are read.
         weights: for models by name, a file of parameters in place of their own.
+        weights_key: which of several sets of weights in such a file.
     """
 
     plugins: tuple[Path, ...] = ()
     datasets: tuple[Dataset, ...] = ()
     local_models: LocalModelOptions | None = None
     weights: tuple[tuple[str, Path], ...] = ()
+    weights_key: str | None = None
 
 
 def plugin_paths(given: Sequence[str | Path]) -> tuple[Path, ...]:
@@ -68,7 +70,7 @@ def load_definitions(sources: Sources | None = None) -> list[Failure]:
             raise DefinitionError(f"--dataset {dataset.name}=...: that name is taken. Choose another name.")
         registry.add_dataset(dataset)
     for name, file in sources.weights:
-        registry.set_weights(name, file)
+        registry.set_weights(name, file, sources.weights_key)
     return registry.failures
 
 

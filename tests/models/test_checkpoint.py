@@ -64,6 +64,53 @@ def test_the_usual_wrappings_are_taken_off(network, tmp_path, wrap):
     assert same(network, load_checkpoint(fresh(), tmp_path / "net.pt"))
 
 
+def averaged(network):
+    other = fresh()
+    other.load_state_dict(network.state_dict())
+    nn.init.ones_(other[0].weight)
+    return other
+
+
+def swa(ema):
+    return {"n_averaged": torch.tensor(3), **{f"module.{name}": value for name, value in ema.items()}}
+
+
+def shadow(ema):
+    return {"decay": 0.99, "shadow": {name: value for name, value in ema.items() if "running" not in name}}
+
+
+SEVERAL = {
+    "timm": (lambda raw, ema: {"state_dict": raw, "state_dict_ema": ema}, "state_dict", "state_dict_ema"),
+    "deit": (lambda raw, ema: {"model_ema": ema, "model": raw}, "model", "model_ema"),
+    "torch's average": (lambda raw, ema: {"model": raw, "swa": swa(ema)}, "model", "swa"),
+    "parameters alone": (lambda raw, ema: {"net": raw, "ema": shadow(ema)}, "net", "ema.shadow"),
+    "neither under a usual name": (lambda raw, ema: {"params": raw, "params_ema": ema}, "params", "params_ema"),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_sets_of_weights_are_refused_until_one_is_chosen(network, tmp_path, kind):
+    make, plain, average = SEVERAL[kind]
+    torch.save(make(network.state_dict(), averaged(network).state_dict()), tmp_path / "net.pt")
+    with pytest.raises((DataError, DefinitionError), match=f"{average}.*--weights-key|--weights-key.*{average}"):
+        read_state(tmp_path / "net.pt")
+    assert torch.equal(read_state(tmp_path / "net.pt", plain)["0.weight"], network[0].weight)
+    assert torch.equal(read_state(tmp_path / "net.pt", average)["0.weight"], torch.ones(4, 3))
+
+
+def test_an_unknown_key_of_weights_is_told_with_those_that_there_are(network, tmp_path):
+    torch.save({"model": network.state_dict()}, tmp_path / "net.pt")
+    with pytest.raises(DefinitionError, match=r"no weights under --weights-key model_ema, but model \(9 tensors\)"):
+        read_state(tmp_path / "net.pt", "model_ema")
+
+
+def test_what_training_keeps_beside_the_weights_is_no_set_of_them(network, tmp_path):
+    state = network.state_dict()
+    kept = {"exp_avg": dict(state)}
+    torch.save({"model": state, "optimizer": kept, "head": {"weight": torch.ones(2)}, "epoch": 3}, tmp_path / "net.pt")
+    assert same(network, load_checkpoint(fresh(), tmp_path / "net.pt"))
+
+
 def test_pickled_objects_are_refused_and_not_run(tmp_path):
     marker = tmp_path / "marker"
     torch.save({"state_dict": Trap(marker)}, tmp_path / "net.pt")

@@ -13,7 +13,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from models._local import LocalModelOptions, local_model
-from models.model_base import StandardNormalization, StandardTransform
+from models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.engine.identity import model_version
 from testbed.errors import DataError, DefinitionError
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -89,3 +90,21 @@ def test_mistakes_are_told_at_once(arch, checkpoint, tmp_path):
 def test_importing_the_definitions_does_not_import_torch():
     code = "import sys, models._local, models.digits; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=SOURCE, check=False).returncode == 0
+
+
+def test_a_chosen_set_of_weights_is_another_model_and_none_is_the_model_that_it_was(
+    checkpoint: Path, arch: str
+) -> None:
+    plain, chosen = (
+        local_model(str(checkpoint), LocalModelOptions(arch=arch, num_classes=5, weights_key=key))
+        for key in (None, "model_ema")
+    )
+    assert "weights_key" not in model_version(plain).spec
+    assert model_version(chosen).spec["weights_key"] == "model_ema"
+    assert model_version(plain).fingerprint != model_version(chosen).fingerprint
+
+
+def test_a_loader_that_takes_no_key_of_weights_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionError, match=r"takes no `weights_key`.*local:PATH"):
+        Model(name="m", transform=None, classifier_loader=lambda weights: None, eval_batch_size=1,
+              weights=tmp_path, weights_key="ema")  # fmt: skip

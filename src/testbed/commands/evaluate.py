@@ -244,7 +244,9 @@ def _sources(options: Mapping[str, Any]) -> Sources:
             mean=options["mean"] or None,
             std=options["std"] or None,
             label_space=options["label_space"],
+            weights_key=options["weights_key"],
         ),
+        weights_key=options["weights_key"],
         weights=tuple(_user_weights(pair) for pair in options["weights"]),
     )
 

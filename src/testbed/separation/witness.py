@@ -107,7 +107,8 @@ def _unit_ball(indices: Indices, dimensions: int, norm: Norm, seed: int) -> Dist
         directions = np.sign(0.5 - units) * np.log1p(-2 * np.abs(units - 0.5))
     key = stream_key(seed, purpose="split", dataset="witness", stream=f"{norm}/radius")
     radii = uniform_numpy(key, indices, draw=0, shape=(1,), dtype="float64") ** (1 / dimensions)
-    return directions / _lengths(directions, norm) * radii
+    points: Distances = directions / _lengths(directions, norm) * radii
+    return points
 
 
 def _towards_others(

@@ -119,7 +119,12 @@ def load_classifier(
     same in every worker.
     """
     arguments = argument_names(model.classifier_loader)
-    given = {"seed": fit_seed, "dataset": fit_samples, "weights": model.weights_file()}
+    given = {
+        "seed": fit_seed,
+        "dataset": fit_samples,
+        "weights": model.weights_file(),
+        "weights_key": model.weights_key,
+    }
     with seeded_globals(stream_key(fit_seed, purpose="train", dataset=model.label_space, stream="load")):
         network = model.classifier_loader(**{name: given[name] for name in arguments if name in given})
     return Classifier(model, network, device=device, arithmetic=arithmetic)
