@@ -119,7 +119,7 @@ def _only_key(sets: Mapping[str, Mapping[str, Tensor]], path: Path) -> str:
     if not usual:
         choices = f" It has {_named(sets)}: choose with --weights-key NAME." if sets else ""
         raise DataError(
-            f"Checkpoint '{path}' holds no state dict, neither on its own nor under {', '.join(NESTED_UNDER)}.{choices} "
+            f"Checkpoint '{path}' holds no state dict, on its own or under {', '.join(NESTED_UNDER)}.{choices} "
             "Save one with torch.save(network.state_dict(), FILE)."
         )
     first = min(usual, key=lambda key: [NESTED_UNDER.index(part) for part in _parts(key)])
