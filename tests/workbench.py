@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import registry
 from testbed.codec import decode
+from testbed.data.bankfile import BankFile, BlockFile, Form
 from testbed.data.imagebank import Bank
 from testbed.definitions import Sources, load_definitions
 from testbed.engine.unit import Task, Unit, UnitResult, WorkerConfig
@@ -60,7 +62,6 @@ class Workbench:
         shape = (num_samples, *SHAPE)
         samples = chance.integers(0, 256, shape).astype(dtype) if dtype == "uint8" else chance.random(shape, dtype)
         path = self.folder / f"{number}.npy"
-        np.save(path, samples)
         setting = EvalSetting(name=f"workbench-{number}", dataset=StandardDataset(name="workbench"), **fields)
         registry.add_eval_setting(setting)
         order = np.arange(num_samples) if is_in_order else chance.permutation(num_samples)
@@ -68,7 +69,7 @@ class Workbench:
             setting=setting.name,
             dataset="workbench",
             label_space="workbench",
-            bank=Bank(path=str(path), shape=shape, dtype=dtype, fingerprint=f"{path}"),
+            bank=whole_bank(path, samples),
             sample_indices=order,
             targets=(np.arange(num_samples) % NUM_CLASSES).astype(np.int32),
             num_classes=NUM_CLASSES,
@@ -79,6 +80,17 @@ class Workbench:
         """A worker for the tasks so far."""
         fields = {"name": "w", "device": "cpu", "threads": 1, "data_root": None, "sources": Sources()} | fields
         return Worker(WorkerConfig(tasks=tuple(self.tasks), **fields))
+
+
+def whole_bank(path: Path, samples: NDArray[Any]) -> Bank:
+    """A bank of these samples at `path`, filled."""
+    file, form = BankFile(path), Form(samples.shape, samples.dtype.name)
+    file.allocate(form)
+    blocks = BlockFile(file, form)
+    written = [blocks.write(number, samples[form.block(number)]) for number in range(form.num_blocks)]
+    blocks.close()
+    file.complete(form, np.concatenate(written))
+    return Bank(path=str(path), shape=form.shape, dtype=form.dtype, fingerprint=str(path))
 
 
 def unit(task: int, *models: str, stop: int = NUM_SAMPLES, batch_size: int = 8, **fields: Any) -> Unit:

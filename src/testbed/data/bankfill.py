@@ -13,7 +13,8 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from testbed.data.bankfile import BLOCK, BankFile, BlockFile, Form
+from testbed.cache_files import tell_once
+from testbed.data.bankfile import BLOCK, BankFile, BlockFile, Checksums, Form
 from testbed.data.blocks import damage_report, decode_block
 from testbed.data.eviction import folder_lock, make_room, touch
 from testbed.data.imagebank import Bank
@@ -45,7 +46,7 @@ class BankFill:
         self.bank, self._pipeline, self._limit = bank, pipeline, limit
         self._file, self._form = BankFile(Path(bank.path)), Form(bank.shape, bank.dtype)
         self._turn = Lock()  # one thread at a time fills, or looks at what is filled
-        self._filled: set[int] = set()
+        self._filled: dict[int, Checksums] = {}  # by number of the block
         self._damaged: dict[int, list[DamagedFile]] = {}  # by number of the block
         self._wanted: set[int] = set()  # blocks that were asked for and are not there
         self.failure: TestbedError | None = None  # why the bank cannot become whole, once all has been tried
@@ -80,7 +81,7 @@ class BankFill:
         if self._damaged:
             return False
         numbers = set(np.unique(indices // BLOCK).tolist())
-        if numbers <= self._filled:
+        if numbers <= self._filled.keys():
             return True
         self._wanted.update(numbers)
         if monotonic() - self._last_look > LOOK_SECONDS and self._turn.acquire(blocking=False):
@@ -88,7 +89,7 @@ class BankFill:
                 self._look(numbers)
             finally:
                 self._turn.release()
-        return self._is_whole or numbers <= self._filled
+        return self._is_whole or numbers <= self._filled.keys()
 
     def claim(self) -> int:
         """Bytes that the bank has yet to take on the disk; from now on what it has there is in use.
@@ -108,7 +109,9 @@ class BankFill:
             if self._sees_whole():
                 touch(self._file.whole)
                 return
-            self._file.whole.unlink(missing_ok=True)  # damaged
+            if self._file.whole.exists():
+                tell_once(f"The image bank {self._file.whole} is damaged or has no checksums, and is decoded again.")
+                self._file.remove_whole()
             if self._file.partial_form(self._form.shape[0]) is not None:
                 touch(self._file.partial)
                 return
@@ -181,13 +184,14 @@ class BankFill:
         def fill_block(number: int) -> None:
             if stop.is_set():
                 return
-            if not blocks.has_checksum(number, known.get(number)):
+            checksums = known.get(number)
+            if checksums is None or not blocks.has_checksums(number, checksums):
                 decoded = decode_block(self._pipeline, self._form.block(number), self._form)
                 if isinstance(decoded, list):
                     self._damaged[number] = decoded
                     return
-                blocks.write(number, decoded)
-            self._filled.add(number)
+                checksums = blocks.write(number, decoded)
+            self._filled[number] = checksums
 
         self._follow([pool.submit(fill_block, number) for number in self._missing()[:most]], progress)
         self._conclude(blocks)
@@ -207,7 +211,7 @@ class BankFill:
             raise DataError(damage_report(self._pipeline.samples, damaged))
         blocks.sync()
         with folder_lock(self._file.whole.parent):
-            self._file.complete()
+            self._file.complete(self._form, np.concatenate([self._filled[n] for n in range(self._form.num_blocks)]))
         self._is_whole = True
 
     def _follow(self, futures: list[Future[None]], progress: Progress) -> None:
@@ -230,7 +234,7 @@ class BankFill:
         if wanted := [number for number in numbers if number in known and number not in self._filled]:
             with suppress(FileNotFoundError):  # it has just become whole
                 blocks = self._current_blocks()
-                self._filled.update(number for number in wanted if blocks.has_checksum(number, known[number]))
+                self._filled.update({n: known[n] for n in wanted if blocks.has_checksums(n, known[n])})
 
     def _sees_whole(self) -> bool:
         self._is_whole = self._file.whole_form(self._form.shape[0]) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from testbed.data.bankfile import BankFile, Form
 from testbed.data.bankfill import LOOK_SECONDS, SMALL, BankFill, Progress
+from testbed.data.banksamples import open_samples
 from testbed.data.blocks import bank_form, decode_all
 from testbed.data.eviction import folder_lock, make_room, touch
 from testbed.data.imagebank import Bank, bank_fingerprint
@@ -84,6 +86,8 @@ class BankFiller:
         key = bank_fingerprint(pipeline, transform_identity)
         if key not in self._banks:
             self._banks[key] = self._planned(pipeline, key, recipe)
+        if self._banks[key].recipe is None:  # it was loaded for this process alone before
+            self._banks[key] = replace(self._banks[key], recipe=recipe)
         return self._banks[key]
 
     def load(self, pipeline: Pipeline) -> NDArray[Any]:
@@ -95,7 +99,7 @@ class BankFiller:
             return decode_all(pipeline, num_threads=self._num_threads)
         bank = self.plan(pipeline)
         self.finish(bank)
-        return bank.open()[:]
+        return open_samples(BankFile(Path(bank.path)), Form(bank.shape, bank.dtype), lambda: pipeline)[:]
 
     def finish(self, bank: Bank) -> None:
         """Waits until a bank is whole, and fills it unless another process does. Raises: as `plan` for a small one."""
@@ -164,14 +168,14 @@ class BankFiller:
 
     def _planned(self, pipeline: Pipeline, key: str, recipe: Recipe | None) -> Bank:
         if recipe is not None and self._streams == "all":
-            return _streamed(pipeline, key, bank_form(pipeline), recipe)
+            return _bank(pipeline, key, bank_form(pipeline), recipe, kind=StreamedBank)
         file, num_samples = BankFile(cache_folder(self._cache_root, "bank") / f"{key}.npy"), len(pipeline.samples)
         if (form := self._whole_form(file, num_samples)) is not None:
-            return _bank(file, key, form)
+            return _bank(pipeline, key, form, recipe, path=str(file.whole))
         form = file.partial_form(num_samples) or bank_form(pipeline)
         if recipe is not None and self._streams == "large" and num_samples > SMALL:
-            return _streamed(pipeline, key, form, recipe)
-        bank = _bank(file, key, form)
+            return _bank(pipeline, key, form, recipe, kind=StreamedBank)
+        bank = _bank(pipeline, key, form, recipe, path=str(file.whole))
         self._fills[key] = BankFill(bank, pipeline, limit=self._limit)
         if self._fills[key].is_small:
             self.finish(bank)
@@ -207,13 +211,11 @@ class BankFiller:
                 fill.keep()
 
 
-def _bank(file: BankFile, key: str, form: Form) -> Bank:
-    return Bank(path=str(file.whole), shape=form.shape, dtype=form.dtype, fingerprint=key)
-
-
-def _streamed(pipeline: Pipeline, key: str, form: Form, recipe: Recipe) -> StreamedBank:
-    return StreamedBank(
-        path="",
+def _bank(
+    pipeline: Pipeline, key: str, form: Form, recipe: Recipe | None, *, kind: type[Bank] = Bank, path: str = ""
+) -> Bank:
+    return kind(
+        path=path,
         shape=form.shape,
         dtype=form.dtype,
         fingerprint=key,

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.model_base import StandardTransform
-from testbed.data.bankfile import BankFile, PartialBank
+from testbed.data.bankfile import BankFile, Form
+from testbed.data.banksamples import open_samples
 from testbed.data.decoding import DECODING_VERSION
 from testbed.data.imagepipeline import Pipeline
+from testbed.data.pipelines import Recipe, recipe_pipeline
 from testbed.errors import DataError
 from testbed.fingerprint import fingerprint
 
@@ -44,29 +46,29 @@ class Bank:
         shape: [n, C, H, W], or [n, D] for rows of numbers; the index of a sample is its position in the split.
         dtype: 'uint8' for pixels 0..255, or 'float32': images in [0, 1], rows of any range.
         fingerprint: of the samples, the transforms and the decoder.
+        recipe: where the samples come from, for any process; None where the plan's alone knows.
+        samples_fingerprint: of the samples that were there when the plan was made.
     """
 
     path: str
     shape: tuple[int, ...]
     dtype: str
     fingerprint: str
+    recipe: Recipe | None = None
+    samples_fingerprint: str = ""
 
     def open(self) -> SampleArray:
-        """The samples, mapped read-only: pages are read when touched and shared between processes.
+        """The samples, each of which is checked at its first use. Raises: DataError: the file is gone or damaged."""
+        return open_samples(BankFile(Path(self.path)), Form(self.shape, self.dtype), self.pipeline)
 
-        Raises: DataError: the file is gone or damaged.
-        """
-        file = BankFile(Path(self.path))
-        for _ in range(2):  # the bank may become whole between the two looks
-            try:
-                return file.map_whole()
-            except FileNotFoundError:
-                pass
-            try:
-                return PartialBank(file)
-            except FileNotFoundError:
-                pass
-        raise DataError(f"The image bank {self.path} was deleted during the run. Run again.")
+    def pipeline(self) -> Pipeline:
+        """What the samples are decoded by. Raises: DataError: the samples have changed, or are gone."""
+        if self.recipe is None:
+            raise DataError(f"The image bank {self.path} is damaged. Delete it and run again.")
+        pipeline = recipe_pipeline(self.recipe)
+        if pipeline.samples.fingerprint != self.samples_fingerprint:
+            raise DataError(f"The samples of '{self.recipe.setting}' changed during the run. Run again.")
+        return pipeline
 
     def is_complete(self) -> bool:
         """Whether all samples are decoded and on disk."""

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.cores import available_cores
+from testbed.cores import shared_threads
 from testbed.data.bankfile import Form
 from testbed.data.blocks import decode_block
 from testbed.data.imagebank import Bank, SampleArray
 from testbed.data.imagepipeline import Pipeline
-from testbed.data.pipelines import Recipe, recipe_pipeline
 from testbed.errors import DataError
-
-_MAX_THREADS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamedBank(Bank):
-    """A bank without a file.
-
-    Args:
-        recipe: where the samples come from.
-        samples_fingerprint: of the samples that were there when the plan was made.
-    """
-
-    recipe: Recipe
-    samples_fingerprint: str
+    """A bank without a file."""
 
     def open(self) -> SampleArray:
         """The samples, decoded as they are asked for. Raises: DataError: they have changed, or are gone."""
-        pipeline = recipe_pipeline(self.recipe)
-        if pipeline.samples.fingerprint != self.samples_fingerprint:
-            raise DataError(f"The samples of '{self.recipe.setting}' changed during the run. Run again.")
-        return StreamedArray(pipeline, Form(self.shape, self.dtype))
+        return StreamedArray(self.pipeline(), Form(self.shape, self.dtype))
 
     def is_complete(self) -> bool:
         """Never: nothing is on disk."""
@@ -57,7 +41,7 @@ class StreamedArray:
         places = np.arange(self.shape[0])[indices]
         chosen = np.empty((*places.shape, *self.shape[1:]), self.dtype)
         flat = chosen.reshape(-1, *self.shape[1:])
-        for row, sample in enumerate(_threads().map(self._sample, places.ravel().tolist())):
+        for row, sample in enumerate(shared_threads().map(self._sample, places.ravel().tolist())):
             flat[row] = sample
         return chosen
 
@@ -67,9 +51,3 @@ class StreamedArray:
             raise DataError(f"Index {index} of data set '{self._pipeline.samples.dataset}': {decoded[0].reason}")
         sample: NDArray[Any] = decoded[0]
         return sample
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads of this process that decode: Pillow lets others run meanwhile."""
-    return ThreadPoolExecutor(min(_MAX_THREADS, available_cores()))

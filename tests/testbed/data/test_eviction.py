@@ -102,7 +102,8 @@ def test_using_a_bank_keeps_it_from_going_before_one_that_was_used_later(tmp_pat
 
     banks = [bank(size) for size in (10, 20, 30)]
     for position, each in enumerate(banks):
-        os.utime(each.path, (0, time.time() - (9 - position) * HOUR))
+        for path in (tmp_path / "bank").glob(f"{each.fingerprint}.*"):
+            os.utime(path, (0, time.time() - (9 - position) * HOUR))
     bank(10)
     assert [one.key for one in kept_banks(tmp_path / "bank")] == [banks[i].fingerprint for i in (1, 2, 0)]
     sizes = {one.key: one.num_bytes for one in kept_banks(tmp_path / "bank")}

@@ -56,6 +56,10 @@ def build(tmp_path):
     return make
 
 
+def names_beside(bank):
+    return {path.name for path in Path(bank.path).parent.iterdir()}
+
+
 def _to_tensor(image):
     return transforms.functional.to_tensor(image)
 
@@ -75,23 +79,23 @@ def _failing(image):
 def test_arrays_without_transform_are_kept_exactly(build):
     grey, colors = build(_in_memory(IMAGES)), build(_in_memory(COLORS))
     assert (grey.shape, grey.dtype) == ((5, 1, 6, 7), "uint8")
-    np.testing.assert_array_equal(grey.open(), IMAGES[:, None])
-    np.testing.assert_array_equal(colors.open(), np.moveaxis(COLORS, 3, 1))
+    np.testing.assert_array_equal(grey.open()[:], IMAGES[:, None])
+    np.testing.assert_array_equal(colors.open()[:], np.moveaxis(COLORS, 3, 1))
 
 
 def test_rows_and_float_images_are_float32(build):
     rows = np.array([[1e3, -2.0], [0.1, 0.2]])
     bank = build(_in_memory(rows))
     assert (bank.shape, bank.dtype) == ((2, 2), "float32")
-    np.testing.assert_array_equal(bank.open(), rows.astype(np.float32))
-    np.testing.assert_array_equal(build(_in_memory(IMAGES / 255)).open()[:, 0], (IMAGES / 255).astype(np.float32))
+    np.testing.assert_array_equal(bank.open()[:], rows.astype(np.float32))
+    np.testing.assert_array_equal(build(_in_memory(IMAGES / 255)).open()[:][:, 0], (IMAGES / 255).astype(np.float32))
 
 
 def test_files_in_order_for_any_number_of_threads(build, tmp_path):
     samples = _on_disk(tmp_path / "set", MANY)
     for num_threads in (1, 3):
         bank = build(samples, num_threads=num_threads, canonical_size=None)
-        np.testing.assert_array_equal(bank.open(), np.moveaxis(MANY, 3, 1))
+        np.testing.assert_array_equal(bank.open()[:], np.moveaxis(MANY, 3, 1))
         Path(bank.path).unlink()
 
 
@@ -105,7 +109,7 @@ def test_a_standard_transform_ends_in_the_same_pixels_as_its_tensor(build, tmp_p
     bank = build(_on_disk(tmp_path / "set", COLORS), model_transform=transform)
     assert (bank.shape, bank.dtype) == ((5, 3, 4, 4), "uint8")
     expected = np.stack([transform(Image.fromarray(image)).numpy() for image in COLORS])
-    np.testing.assert_array_equal(bank.open().astype(np.float32) / 255, expected)
+    np.testing.assert_array_equal(bank.open()[:].astype(np.float32) / 255, expected)
 
 
 def test_another_transform_is_float32(build, tmp_path):
@@ -166,7 +170,7 @@ def test_an_incomplete_cache_file_is_built_again(build):
     content = Path(bank.path).read_bytes()
     for damaged in (b"", content[:40], content[:-10]):
         Path(bank.path).write_bytes(damaged)
-        np.testing.assert_array_equal(build(_in_memory(IMAGES)).open(), IMAGES[:, None])
+        np.testing.assert_array_equal(build(_in_memory(IMAGES)).open()[:], IMAGES[:, None])
 
 
 def test_builders_at_once_agree_and_leave_one_file(build, tmp_path):
@@ -178,15 +182,16 @@ def test_builders_at_once_agree_and_leave_one_file(build, tmp_path):
     for thread in threads:
         thread.join()
     assert banks == [banks[0]] * 4
-    assert {path.name for path in Path(banks[0].path).parent.iterdir()} == {Path(banks[0].path).name, "folder.lock"}
-    np.testing.assert_array_equal(banks[0].open(), np.moveaxis(COLORS, 3, 1))
+    key = banks[0].fingerprint
+    assert names_beside(banks[0]) == {f"{key}.npy", f"{key}.checksums", "folder.lock"}
+    np.testing.assert_array_equal(banks[0].open()[:], np.moveaxis(COLORS, 3, 1))
 
 
 def test_a_bank_is_a_plain_read_only_value(build):
     bank = build(_in_memory(IMAGES))
     array = pickle.loads(pickle.dumps(bank)).open()
-    assert isinstance(array, np.memmap)
-    assert not array.flags.writeable
+    assert isinstance(array[:], np.memmap)
+    assert not array[:].flags.writeable
 
 
 def test_damaged_files_of_all_blocks_are_counted_and_named_and_nothing_is_kept(build, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,23 @@ def test_the_same_bytes_under_the_same_fingerprint_and_nothing_on_disk(data, nam
         found, expected = array[indices], kept.open()[indices]
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_damaged_sample_of_a_bank_is_decoded_again_in_any_process(data, names):
+    bank = pickle.loads(pickle.dumps(data().bank(*names)))
+    expected = np.array(bank.open()[:])
+    content = bytearray(Path(bank.path).read_bytes())
+    content[-1] ^= 1
+    Path(bank.path).write_bytes(content)
+    np.testing.assert_array_equal(bank.open()[:], expected)
+    np.testing.assert_array_equal(np.load(bank.path), expected)
+
+
+def test_a_bank_that_was_loaded_for_a_separation_can_be_decoded_again_in_any_process(data, root, names):
+    setting, model = replace(names[0], transform=None), replace(names[1], transform=None)
+    plan = data()
+    plan.points(plan.dataset(setting.dataset), plan.setting_samples(setting))
+    assert plan.bank(setting, model).pipeline().samples.dataset == "photos"
 
 
 def test_a_damaged_file_is_named_with_its_index_when_it_is_asked_for(data, names, root):

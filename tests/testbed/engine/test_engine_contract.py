@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.fake_engine import FakeEngine
+from tests.workbench import whole_bank
 
-from testbed.data.imagebank import Bank
 from testbed.definitions import Sources, load_definitions
 from testbed.engine.engine import Engine, Event, WorkerLost
 from testbed.engine.inline import InlineEngine
@@ -60,10 +60,9 @@ def configs(tmp_path_factory: pytest.TempPathFactory) -> list[WorkerConfig]:
     plugin, file = folder / "contract_models.py", folder / "bank.npy"
     plugin.write_text(PLUGIN)
     samples = np.random.default_rng(0).random((NUM_SAMPLES, 2), dtype=np.float32)
-    np.save(file, samples)
     task = Task(
         setting="contract", dataset="contract", label_space="contract", num_classes=2,
-        bank=Bank(path=str(file), shape=samples.shape, dtype="float32", fingerprint="contract"),
+        bank=whole_bank(file, samples),
         sample_indices=np.arange(NUM_SAMPLES), targets=np.zeros(NUM_SAMPLES, np.int32),
     )  # fmt: skip
     sources = Sources(plugins=(plugin,))

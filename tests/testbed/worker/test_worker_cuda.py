@@ -19,6 +19,7 @@ from testbed.data.imagebank import Bank
 from testbed.engine.unit import STAGES, UnitFailure
 from testbed.errors import DeviceError
 from testbed.perturbations.noise import UniformNoise
+from testbed.records import Shard
 from testbed.worker import device_bank
 from testbed.worker.device_bank import DeviceBanks
 
@@ -72,6 +73,22 @@ def test_the_way_to_the_device_changes_no_bit(workbench: Workbench, monkeypatch:
             np.testing.assert_array_equal(logits(one, model), logits(other, model))
         assert set(one.seconds) <= set(STAGES)
     assert device.waits == 0  # but where a whole bank is uploaded
+
+
+@pytest.mark.parametrize("kind", ["on the CPU", "kept on the device", "too large"])
+def test_no_way_to_a_network_lets_a_damaged_sample_pass(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    model, task = workbench.model("sums"), workbench.task()
+    path = Path(workbench.tasks[task].bank.path)
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    with fake_cuda(monkeypatch, num_bytes=1 if kind == "too large" else 1 << 30):
+        worker = workbench.worker(device="cpu" if kind == "on the CPU" else "cuda:0")
+        found = worker.run(unit(task, model)).outcomes[model]
+        untouched = worker.run(unit(task, model, stop=8)).outcomes[model]
+    assert isinstance(found, UnitFailure)
+    assert "is damaged" in found.reason
+    assert isinstance(untouched, Shard)
 
 
 def _uploads(device: OnCpu) -> list[int]:

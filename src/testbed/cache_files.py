@@ -1,0 +1,38 @@
+"""JSON files of the cache, each with a checksum of its content: one that is damaged is told of, and counts as none."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed.fingerprint import fingerprint
+from testbed.paths import replacing
+
+
+def write_cached(path: Path, content: Any) -> None:
+    """Keeps JSON-able content in a file. Raises: OSError: it cannot be written."""
+    with replacing(path) as part:
+        part.write_text(json.dumps({"sha256": fingerprint(content), "content": content}), encoding="utf-8")
+
+
+def read_cached(path: Path) -> Any:
+    """What a file keeps; None where there is none, or one that is damaged or of an earlier version."""
+    try:
+        kept: Any = json.loads(path.read_text(encoding="utf-8"))
+        is_whole = fingerprint(kept["content"]) == kept["sha256"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        tell_once(f"{path} is damaged or of an earlier version. What it holds is made again.")
+    return kept["content"] if is_whole else None
+
+
+@cache
+def tell_once(line: str) -> None:
+    """Says on stderr what is damaged and what is done about it: stdout is for results."""
+    print(f"Notice: {line}", file=sys.stderr, flush=True)
