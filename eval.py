@@ -57,7 +57,7 @@ from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, data_ro
 )  # fmt: skip
 @click.option(
     "--unit-timeout", type=AMOUNT, default=1800.0, metavar="SECONDS",
-    help="A worker without a sign of life for so long is replaced.",
+    help="A worker without a sign of life for so long is replaced; one that starts has a minute at least.",
 )  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples of a seeded order.")
 @click.option(

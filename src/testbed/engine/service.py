@@ -44,14 +44,14 @@ def spared_from_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def serve(config: WorkerConfig, connection: Connection) -> None:
-    """Runs a worker in this process until the driver closes the connection or is gone."""
+def serve(config: WorkerConfig, units: Connection, answers: Connection) -> None:
+    """Runs a worker in this process until the driver closes the pipe of units or is gone."""
     for number in _ENDS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     threading.Thread(target=_leave_with_driver, name="leave with driver", daemon=True).start()
-    line = Line(connection)
+    line = Line(units, answers)
     try:
         from testbed.worker.worker import Worker
 
@@ -69,17 +69,17 @@ def serve(config: WorkerConfig, connection: Connection) -> None:
 
 
 class Line:
-    """The worker's end of its pipe, for several threads."""
+    """The worker's ends of its two pipes, for several threads."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, units: Connection, answers: Connection) -> None:
+        self._units, self._answers = units, answers
         self._lock = threading.Lock()
         self._last = monotonic()
 
     def receive(self) -> Unit | None:
         """The next unit; None when the driver has closed the pipe."""
         try:
-            unit: Unit = self._connection.recv()
+            unit: Unit = self._units.recv()
         except (EOFError, ConnectionResetError):
             return None
         return unit
@@ -89,7 +89,7 @@ class Line:
         with self._lock:
             self._last = monotonic()
             try:
-                self._connection.send(message)
+                self._answers.send(message)
             except (BrokenPipeError, ConnectionResetError):
                 os._exit(1)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import monotonic
 
-START_SECONDS = 600.0  # a worker imports libraries and definitions before its first sign of life
+START_SECONDS = 60.0  # at least: a worker imports libraries and definitions before its first sign of life
 MAX_STARTS = 3  # in a row that came to nothing
 LONGEST_TURN = 2.0  # seconds
 

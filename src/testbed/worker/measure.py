@@ -16,6 +16,7 @@ from typing import Any, Literal
 from testbed.engine.unit import Unit, WorkerConfig
 
 _SPAWN = multiprocessing.get_context("spawn")
+LONGEST_SECONDS = 600.0  # of one unit; a process that is frozen answers never
 
 
 def largest_batches(config: WorkerConfig, units: Sequence[Unit]) -> Iterator[int | None]:
@@ -58,6 +59,8 @@ def _answers(question: str, config: WorkerConfig, units: Sequence[Unit]) -> Iter
     try:
         with suppress(EOFError):
             for _ in range(1 + len(units)):
+                if not ours.poll(LONGEST_SECONDS):
+                    return
                 yield ours.recv()
     finally:
         ours.close()

@@ -22,7 +22,9 @@ from testbed.records import Shard
 
 PLUGIN = """
 import os
+import signal
 import time
+from multiprocessing.connection import Connection
 
 import torch
 
@@ -43,7 +45,25 @@ def deadly(images, model):
 def endless(images, model):
     time.sleep(1e9)
 
-for classify in (sound, slow, deadly, endless):
+def in_place_of_the_answer(written):
+    def send(self, content, write=os.write):
+        os.write(self._handle, written(bytes(content)))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    Connection._send = send
+
+def frozen(images, model):
+    in_place_of_the_answer(lambda content: content[:len(content) // 2])
+    return sound(images, model)
+
+def garbled(images, model):
+    in_place_of_the_answer(lambda content: b'\\0\\0\\0\\4abcd')
+    return sound(images, model)
+
+def immense(images, model):
+    in_place_of_the_answer(lambda content: b'\\xff\\xff\\xff\\xff' + b'\\x70' * 8)
+    return sound(images, model)
+
+for classify in (sound, slow, deadly, endless, frozen, garbled, immense):
     registry.add_model(Model(
         name=f'contract-{classify.__name__}', transform=None, classifier_loader=lambda: None, classify=classify,
         eval_batch_size=4, label_space='contract', version='1',
@@ -260,6 +280,36 @@ def test_a_worker_gives_signs_of_life_while_it_is_at_a_unit_and_none_while_it_ha
         assert engine.wait(0.5) == []
     engine.kill(worker)
     assert until(engine, is_lost).worker == worker
+    process_bench.replace(worker)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGSTOP")
+@pytest.mark.parametrize("where", ["before it is read", "in the middle of its answer"])
+def test_a_frozen_worker_keeps_nobody_waiting_and_can_be_killed(process_bench: Bench, where: str) -> None:
+    engine, worker = process_bench.engine, process_bench.workers[0]
+    if where == "before it is read":
+        os.kill(engine._workers[worker].process.pid, signal.SIGSTOP)  # type: ignore[attr-defined]
+        large = replace(units()[0], models=("contract-sound",) * 100_000)  # more than a pipe holds
+        engine.submit(worker, large)
+    else:
+        engine.submit(worker, units("contract-frozen")[0])
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        assert not any(is_lost(event) for event in engine.wait(0.5))
+    engine.kill(worker)
+    assert until(engine, is_lost).worker == worker
+    process_bench.replace(worker)
+    assert len(process_bench.ask(units())) == len(units())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGSTOP")
+@pytest.mark.parametrize("kind", ["garbled", "immense"])
+def test_a_worker_that_says_what_cannot_be_read_is_lost(process_bench: Bench, kind: str) -> None:
+    engine, worker = process_bench.engine, process_bench.workers[0]
+    engine.submit(worker, units(f"contract-{kind}")[0])
+    lost = until(engine, is_lost)
+    assert lost.worker == worker
+    assert "said what cannot be read" in lost.outcome.reason  # type: ignore[union-attr]
     process_bench.replace(worker)
 
 

@@ -77,14 +77,14 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_on_the_cpu_units_are_done_one_after_the_other() -> None:
     worker, pipe = FakeWorker(), FakePipe([1, 2, 3])
-    serve_units(worker, Line(pipe), is_overlapped=False)  # type: ignore[arg-type]
+    serve_units(worker, Line(pipe, pipe), is_overlapped=False)  # type: ignore[arg-type]
     assert pipe.sent == [(1, "result 1"), (2, "result 2"), (3, "result 3")]
     assert worker.log == [(step, unit) for unit in (1, 2, 3) for step in ("begin", "finish")]
 
 
 def test_on_a_device_the_next_unit_begins_before_the_last_is_encoded_and_at_most_one_is_behind() -> None:
     worker, pipe = FakeWorker(last=5), FakePipe([1, 2, 3, 4, 5])
-    serve_units(worker, Line(pipe), is_overlapped=True)  # type: ignore[arg-type]
+    serve_units(worker, Line(pipe, pipe), is_overlapped=True)  # type: ignore[arg-type]
     assert pipe.sent == [(unit, f"result {unit}") for unit in (1, 2, 3, 4, 5)]
     position = {entry: at for at, entry in enumerate(worker.log)}
     for unit in (1, 2, 3):
@@ -95,14 +95,14 @@ def test_a_result_that_cannot_be_had_ends_the_process_with_the_reason(monkeypatc
     ends(monkeypatch)
     pipe = FakePipe([])
     with pytest.raises(Ended):
-        service._finish(FakeWorker(), "spoilt", "spoilt", Line(pipe))  # type: ignore[arg-type]
+        service._finish(FakeWorker(), "spoilt", "spoilt", Line(pipe, pipe))  # type: ignore[arg-type]
     assert pipe.sent == [WorkerLost("worker cuda:0/0 ended by itself: RuntimeError: device-side assert")]
 
 
 def test_what_was_done_is_sent_before_an_unusable_device_ends_the_loop() -> None:
     pipe = FakePipe([1, "unusable", 2])
     with pytest.raises(RuntimeError, match="device-side assert"):
-        serve_units(FakeWorker(), Line(pipe), is_overlapped=True)  # type: ignore[arg-type]
+        serve_units(FakeWorker(), Line(pipe, pipe), is_overlapped=True)  # type: ignore[arg-type]
     assert pipe.sent == [(1, "result 1")]
 
 
@@ -110,7 +110,7 @@ def test_signs_of_life_are_sent_once_a_second_at_most(monkeypatch: pytest.Monkey
     now = [0.0]
     monkeypatch.setattr(service, "monotonic", lambda: now[0])
     pipe = FakePipe([])
-    line = Line(pipe)  # type: ignore[arg-type]
+    line = Line(pipe, pipe)  # type: ignore[arg-type]
     for _ in range(40):
         now[0] += 0.1
         line.tell()
@@ -126,4 +126,4 @@ def test_a_worker_whose_driver_has_gone_ends(monkeypatch: pytest.MonkeyPatch) ->
     pipe = FakePipe([])
     monkeypatch.setattr(pipe, "send", lambda message: (_ for _ in ()).throw(BrokenPipeError))
     with pytest.raises(Ended):
-        Line(pipe).send("a result")  # type: ignore[arg-type]
+        Line(pipe, pipe).send("a result")  # type: ignore[arg-type]

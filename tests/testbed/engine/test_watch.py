@@ -64,7 +64,12 @@ def test_a_driver_that_did_not_listen_accuses_nobody(watch: Watch, clock: Clock)
     assert watch.newly_silent(["a"]) == []
 
 
-def test_a_worker_that_starts_has_longer(clock: Clock) -> None:
+def test_a_worker_that_starts_has_a_minute_at_least_and_more_where_more_is_allowed(clock: Clock) -> None:
+    assert START_SECONDS == 60
+    patient = Watch(90.0, clock)
+    patient.add("a")
+    pass_time(patient, clock, 90)
+    assert patient.newly_silent(["a"]) == []
     watch = Watch(3.0, clock)
     watch.add("a")
     pass_time(watch, clock, START_SECONDS)
