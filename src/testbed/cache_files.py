@@ -1,9 +1,14 @@
-"""JSON files of the cache, each with a checksum of its content: one that is damaged is told of, and counts as none."""
+"""JSON files of the cache, each with a checksum of its content: one that is damaged is told of, and counts as none.
+
+Whatever decides a number or a name and is read from the cache again is kept so; decoded images have checksums of their
+own (`testbed.data.bankfile`).
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,16 +23,23 @@ def write_cached(path: Path, content: Any) -> None:
         part.write_text(json.dumps({"sha256": fingerprint(content), "content": content}), encoding="utf-8")
 
 
-def read_cached(path: Path) -> Any:
-    """What a file keeps; None where there is none, or one that is damaged or of an earlier version."""
+def read_cached(path: Path, *, is_quiet: bool = False, is_earlier: Callable[[Any], bool] = lambda kept: False) -> Any:
+    """What a file keeps; None where there is none, or one that is damaged or of an earlier version.
+
+    Args:
+        is_quiet: whether nobody is told of damage.
+        is_earlier: whether what a file holds is how an earlier version kept the same, which is then believed.
+    """
     try:
         kept: Any = json.loads(path.read_text(encoding="utf-8"))
+        if is_earlier(kept):
+            return kept
         is_whole = fingerprint(kept["content"]) == kept["sha256"]
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         is_whole = False
-    if not is_whole:
+    if not is_whole and not is_quiet:
         tell_once(f"{path} is damaged or of an earlier version. What it holds is made again.")
     return kept["content"] if is_whole else None
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from registry_base import ModelFamily
+from testbed.cache_files import read_cached, write_cached
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256, fingerprint
-from testbed.paths import cache_folder, cache_root, replacing
+from testbed.paths import cache_folder, cache_root
 
 FORMAT = 1
 FOLDER = "families"
@@ -38,8 +37,7 @@ def _kept_or_listed(prefix: str, family: ModelFamily) -> Sequence[str]:
         return kept
     names = list(family.names())
     with suppress(DataError, OSError):  # a cache that cannot be written costs time and nothing else
-        with replacing(cache_folder(cache_root(), FOLDER) / f"{prefix}.json") as part:
-            part.write_text(json.dumps({"state": state, "names": names}))
+        write_cached(cache_folder(cache_root(), FOLDER) / f"{prefix}.json", {"state": state, "names": names})
     return names
 
 
@@ -51,9 +49,5 @@ def _state(family: ModelFamily, packages: Sequence[str]) -> str:
 
 def _read(prefix: str, state: str) -> list[str] | None:
     """The kept names; None where there are none that can be believed."""
-    try:
-        content: Any = json.loads((cache_root() / FOLDER / f"{prefix}.json").read_text())
-        names = content["names"]
-        return names if content["state"] == state and all(isinstance(name, str) for name in names) else None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    content = read_cached(cache_root() / FOLDER / f"{prefix}.json")
+    return content["names"] if content is not None and content["state"] == state else None

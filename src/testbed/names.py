@@ -6,19 +6,18 @@ it. An evaluation imports its definitions, always.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from testbed.cache_files import read_cached, write_cached
 from testbed.definitions import SOURCE_ROOT, Sources, load_definitions
 from testbed.errors import DataError
 from testbed.fingerprint import fingerprint
-from testbed.paths import cache_folder, cache_root, replacing
+from testbed.paths import cache_folder, cache_root
 
 FORMAT = 1
 DEFINING_SUFFIXES = (".py", ".json", ".csv", ".toml", ".txt")  # code, and tables that code may read names from
@@ -48,14 +47,13 @@ def registry_names(plugins: Sequence[Path]) -> Names:
     names = _imported(plugins)
     with suppress(DataError, OSError):  # a cache that cannot be written costs time and nothing else
         cache_folder(cache_root(), "names")
-        with replacing(_file(plugins)) as part:
-            part.write_text(json.dumps({"state": state, "names": asdict(names)}))
+        write_cached(_file(plugins), {"state": state, "names": asdict(names)})
     return names
 
 
 def kept_names(plugins: Sequence[Path] = ()) -> Names | None:
     """The names that the last listing found, whatever has changed since; None where there was none."""
-    kept = _read(plugins)
+    kept = _read(plugins, is_quiet=True)  # a shell asks for it while its user types
     return None if kept is None else kept[1]
 
 
@@ -100,13 +98,9 @@ def _file(plugins: Sequence[Path]) -> Path:
     return cache_root() / "names" / f"{fingerprint(sources)[:16]}.json"
 
 
-def _read(plugins: Sequence[Path]) -> tuple[str, Names] | None:
-    """The kept state and names; None where there are none that can be read."""
-    try:
-        content: Any = json.loads(_file(plugins).read_text())
-        lists = {name: tuple(values) for name, values in content["names"].items()}
-        names = Names(**lists)
-        is_text = all(isinstance(value, str) for values in lists.values() for value in values)
-        return (content["state"], names) if is_text else None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+def _read(plugins: Sequence[Path], *, is_quiet: bool = False) -> tuple[str, Names] | None:
+    """The kept state and names; None where there are none that can be believed."""
+    content = read_cached(_file(plugins), is_quiet=is_quiet)
+    if content is None:
         return None
+    return content["state"], Names(**{name: tuple(values) for name, values in content["names"].items()})

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Command, Done
 
 from testbed import names
+from testbed.cache_files import read_cached, write_cached
 from testbed.family_names import FOLDER
 from testbed.names import Names, registry_names
 
@@ -105,7 +106,7 @@ def test_a_broken_file_is_told_every_time(listing: Listing) -> None:
     assert listing.num_imports == 1
 
 
-def test_a_damaged_cache_is_made_again_in_silence(
+def test_a_damaged_cache_is_made_again_and_told_of_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TESTBED_HOME", str(tmp_path))
@@ -114,12 +115,14 @@ def test_a_damaged_cache_is_made_again_in_silence(
     assert registry_names(()) == found
     (cache,) = (tmp_path / "names").iterdir()
     whole = json.loads(cache.read_text())
-    no_text = json.dumps({**whole, "names": {**whole["names"], "models": [1, 2]}})
-    for damage in ("", "{", "[]", '{"state": 1}', '{"state": "x", "names": {"models": [1]}}', "\0", no_text):
+    another = cache.read_text().replace("first", "worst")
+    for damage in ("", "{", "[]", '{"state": 1}', '{"state": "x", "names": {"models": [1]}}', "\0", another):
         cache.write_text(damage)
         assert registry_names(()) == found
         assert json.loads(cache.read_text()) == whole
-    assert capsys.readouterr() == ("", "")
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert told.count(f"{cache} is damaged") == len(told.splitlines()) == 1
 
 
 def test_another_state_of_python_or_its_packages_is_another_cache(listing: Listing, tmp_path: Path) -> None:
@@ -150,9 +153,8 @@ def test_two_sets_of_plugins_do_not_take_each_others_cache(listing: Listing, com
 
 def test_an_evaluation_does_not_go_by_the_cache(listing: Listing, command: Command) -> None:
     listing()
-    content = json.loads(listing.cache.read_text())
-    content["names"] = {"models": ["ghost"], "eval_settings": ["ghost"], "failures": []}
-    listing.cache.write_text(json.dumps(content))
+    names = {"models": ["ghost"], "eval_settings": ["ghost"], "failures": []}
+    write_cached(listing.cache, {**read_cached(listing.cache), "names": names})
     assert listing().out.split() == ["ghost", "local:PATH"], "a listing does, so the cache was one that counts"
     done = command("eval.py", "--models", "ghost", "--eval-settings", "digits", "--plugin", "plugins",
                    TESTBED_HOME=str(listing.home))  # fmt: skip

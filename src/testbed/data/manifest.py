@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from testbed.cache_files import read_cached, write_cached
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256
-from testbed.paths import cache_folder, cache_root, replacing
+from testbed.paths import cache_folder, cache_root
 
 ManifestRow = tuple[str, int, str]
 _Known = dict[str, tuple[int, int, str]]
@@ -31,8 +31,7 @@ def manifest(root: Path, relative_paths: Sequence[str]) -> list[ManifestRow]:
         rows = list(pool.map(lambda path: _row(root, path, known), relative_paths))
     fresh = dict(zip(relative_paths, rows, strict=True))
     if any(known.get(path) != row for path, row in fresh.items()):
-        with replacing(remembered_in) as temporary:
-            temporary.write_text(json.dumps({**known, **fresh}))
+        write_cached(remembered_in, {**known, **fresh})
     return [(path, size, sha256) for path, (size, _, sha256) in fresh.items()]
 
 
@@ -53,8 +52,5 @@ def _remembered_in(root: Path) -> Path:
 
 
 def _load(path: Path) -> _Known:
-    """What is remembered; nothing where there is no such file, or none that can be read."""
-    try:
-        return {name: (row[0], row[1], row[2]) for name, row in json.loads(path.read_text()).items()}
-    except (OSError, ValueError, AttributeError, LookupError, TypeError):
-        return {}
+    """What is remembered; nothing where there is no such file, or none that is whole."""
+    return {name: (row[0], row[1], row[2]) for name, row in (read_cached(path) or {}).items()}

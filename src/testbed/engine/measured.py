@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed.cache_files import read_cached, write_cached
 from testbed.fingerprint import fingerprint
-from testbed.paths import cache_folder, replacing
+from testbed.paths import cache_folder
 
 FILE = "measured.json"
 
 
 class Measured:
-    """Answers by what was asked, in `measured.json` under the cache root; a file that cannot be read is as none.
+    """Answers by what was asked, in `measured.json` under the cache root; a file that is damaged is as none.
 
     Two programs may write at once: one of their answers is then measured again. Nothing depends on the file but time
-    and, where the batch size is to be found, which one is found.
+    and, where the batch size is to be found, which one is found. So a file of an earlier version, without a checksum,
+    is believed: measured anew, a size may be another, and what is stored would be evaluated again.
     """
 
     def __init__(self, cache_root: Path) -> None:
@@ -31,13 +32,11 @@ class Measured:
         """Remembers an answer. Raises: DataError: the cache cannot be written."""
         path = cache_folder(self._root, "measured") / FILE
         known = {**self._read(), fingerprint(question): {"question": dict(question), "answer": answer}}
-        with replacing(path) as part:
-            part.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
+        write_cached(path, known)
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        try:
-            known = json.loads((self._root / "measured" / FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        is_ours = isinstance(known, dict) and all(isinstance(one, dict) for one in known.values())
-        return known if is_ours else {}
+        return read_cached(self._root / "measured" / FILE, is_earlier=_has_no_checksum) or {}
+
+
+def _has_no_checksum(kept: Any) -> bool:
+    return isinstance(kept, dict) and all(isinstance(one, dict) and "answer" in one for one in kept.values())

@@ -56,7 +56,9 @@ def test_splits_of_one_folder_do_not_forget_each_other(folder, monkeypatch):
 def test_a_damaged_memory_is_not_trusted(folder, tmp_path):
     first = manifest(folder, PATHS)
     (remembered,) = (tmp_path / "home" / "hashes").iterdir()
-    for text in ("", "[1]", '{"a/1.png": 3}', '{"a/1.png": [3]}'):
+    digit = first[0][2][:8]
+    other = remembered.read_text().replace(digit, digit[::-1])
+    for text in ("", "[1]", '{"a/1.png": 3}', '{"a/1.png": [3]}', other):
         remembered.write_text(text)
         assert manifest(folder, PATHS) == first
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from testbed.engine.plan import Request
 from testbed.engine.planned import plan_evaluations
 from testbed.engine.preflight import Ready
 from testbed.engine.unit import Unit, WorkerConfig
+from testbed.fingerprint import fingerprint
 from testbed.store.store import Store
 
 
@@ -182,6 +184,20 @@ def test_a_damaged_file_of_measurements_is_as_none(tmp_path: Path) -> None:
         assert known.get({"what": "batch size"}) is None
     known.put({"what": "batch size"}, 16)
     assert known.get({"what": "batch size"}) == 16
+    file = next((tmp_path / "measured").iterdir())
+    file.write_text(file.read_text().replace("16", "17"))
+    assert known.get({"what": "batch size"}) is None
+
+
+def test_what_an_earlier_version_measured_is_believed_and_kept_with_a_checksum_from_then_on(tmp_path: Path) -> None:
+    (tmp_path / "measured").mkdir()
+    file, question = tmp_path / "measured" / "measured.json", {"what": "batch size"}
+    file.write_text(json.dumps({fingerprint(question): {"question": question, "answer": 8}}))
+    known = Measured(tmp_path)
+    assert known.get(question) == 8
+    known.put({"what": "another"}, 4)
+    assert known.get(question) == 8
+    assert "sha256" in json.loads(file.read_text())
 
 
 def test_attacks_follow_from_what_was_measured_and_models_that_are_fitted_keep_their_own(
