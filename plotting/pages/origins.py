@@ -12,6 +12,7 @@ from sqlalchemy import select
 from testbed.provenance import revision_words
 from testbed.results.numerics import arithmetic_words
 from testbed.results.stored import seed_of
+from testbed.store import digests
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 from testbed.store.schema import runs
@@ -74,6 +75,7 @@ def _known_runs(store: Reader) -> dict[int, dict[str, Any]]:
     """By id of a run what it was made with; nothing of the person, the machine or its folders."""
     wanted = select(*runs.c["id", "code_revision", "versions", "devices"])
     with store.reading() as connection:
+        digests.check(connection, runs)
         rows = connection.execute(wanted).all()
     return {
         row.id: {

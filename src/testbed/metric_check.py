@@ -9,7 +9,8 @@ from dataclasses import replace
 from testbed.errors import TestbedError
 from testbed.records import MetricValue
 from testbed.results import accuracies_of, compared, own_metrics, store_comparison
-from testbed.store import verification
+from testbed.results.stored import complete_evaluations, stored_groups
+from testbed.store import digests, verification
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 from testbed.store.store import Store
@@ -24,7 +25,7 @@ def verify(store: Reader) -> Verification:
     Raises: StoreError: a table or a column is missing.
     """
     found = verification.verify(store)
-    damaged = {finding.evaluation_id for finding in found.findings}
+    damaged = {finding.evaluation_id or finding.metrics_of for finding in found.findings}
     differing = tuple(_check(store, damaged)) if all(map(_is_local, found.findings)) else ()
     return replace(found, findings=(*found.findings, *differing))
 
@@ -32,18 +33,29 @@ def verify(store: Reader) -> Verification:
 def repair(store: Store, findings: Iterable[Finding]) -> int:
     """Computes the metrics that are not those of their predictions again; returns of how many evaluations."""
     ids = {finding.metrics_of for finding in findings if finding.metrics_of is not None}
-    for evaluation_id in sorted(ids):
-        evaluation = store.evaluation_by_id(evaluation_id)
-        references = list(evaluation.comparisons())
-        store.put_metrics(evaluation_id, own_metrics(evaluation))
-        for reference in references:
+    if not ids:
+        return 0
+    with store.writing() as connection:
+        digests.delete_damaged_metrics(connection, ids)
+    parents = _parents(store, ids)
+    known = [one for one in store.list_evaluations(with_removed=True) if one.id in ids]
+    for evaluation in known:
+        references = {*evaluation.comparisons(), *parents.get(evaluation.id, ())}
+        store.put_metrics(evaluation.id, own_metrics(evaluation))
+        for reference in sorted(references):
             store_comparison(store, evaluation, store.evaluation_by_id(reference))
-    return len(ids)
+    return len(known)
+
+
+def _parents(store: Reader, ids: set[int]) -> dict[int, list[int]]:
+    """By the id of an evaluation that of its clean parent: a comparison may be gone whole."""
+    groups = stored_groups(store, complete_evaluations(store), lambda evaluation: evaluation.id in ids)
+    return {run.evaluation.id: [run.clean.id] for group in groups for run in group if run.clean is not None}
 
 
 def _is_local(finding: Finding) -> bool:
     """Whether a finding says nothing about other evaluations than its own."""
-    return finding.evaluation_id is not None
+    return finding.can_be_mended
 
 
 def _check(store: Reader, damaged: set[int | None]) -> Iterator[Finding]:
@@ -87,6 +99,8 @@ def _is_compared(evaluation: Evaluation, sound: dict[int, Evaluation]) -> bool:
 def _is_stored(computed: MetricValue, stored: dict[str, MetricValue]) -> bool:
     found = stored.get(computed.name)
     if found is None or found.n != computed.n:
+        return False
+    if (found.method, found.reason) != (computed.method, computed.reason):
         return False
     pairs = [(found.value, computed.value), (found.ci_low, computed.ci_low), (found.ci_high, computed.ci_high)]
     return all(_is_same(*pair) for pair in pairs)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from testbed.store import digests
 from testbed.store.reader import Reader
 from testbed.store.schema import datasets, separations, setting_versions
 
@@ -38,6 +39,7 @@ def data_facts(store: Reader, setting_fingerprints: Collection[str]) -> list[Dat
         .order_by(datasets.c.name, datasets.c.split, datasets.c.fingerprint)
     )
     with store.reading() as connection:
+        digests.check_settings(connection, setting_versions.c.fingerprint.in_(setting_fingerprints))
         rows = [tuple(row) for row in connection.execute(wanted)]
     found = {
         mark: DataFacts(name=name, split=split, n=n, num_classes=len(classes), fingerprint=mark)
@@ -58,6 +60,7 @@ def witness_of(store: Reader, dataset: str, norm: str, separation: Mapping[str, 
     is_it &= separations.c.splits == "+".join(separation["splits"])
     is_it &= separations.c.num_points == separation["num_points"]
     with store.reading() as connection:
+        digests.check(connection, separations, is_it)
         rows = connection.execute(select(*separations.c["min_distance", "detail"]).where(is_it)).all()
     found = [row.detail["witness"] for row in rows
              if row.min_distance == separation["min_distance"] and "witness" in row.detail]  # fmt: skip

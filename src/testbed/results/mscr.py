@@ -18,6 +18,7 @@ from testbed.results.precision import Precision
 from testbed.results.records import number
 from testbed.results.runs import by_fit, outcomes_of, published_intervals
 from testbed.results.stored import Group
+from testbed.store import digests
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 from testbed.store.schema import separations
@@ -77,6 +78,7 @@ def undefined_levels(store: Reader) -> list[dict[str, str]]:
         select(separations).where(separations.c.min_distance == 0).order_by(separations.c.dataset, separations.c.norm)
     )
     with store.reading() as connection:
+        digests.check(connection, separations)
         rows = connection.execute(wanted).all()
     return [
         {

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy import false, func, select
 
+from testbed.store import digests
 from testbed.store.database import pieces
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -117,6 +118,7 @@ def several_numerics(store: Reader) -> dict[Hashable, list[Numerics]]:
     )
     found: dict[Hashable, list[Numerics]] = {}
     with store.reading() as connection:
+        digests.check_evaluations(connection, wanted.with_only_columns(mine.id).order_by(None))
         for model, setting, numerics in connection.execute(wanted):
             found.setdefault((model, setting), []).append(numerics)
     return found
@@ -151,7 +153,9 @@ def stored_numerics(store: Reader, settings: Collection[str]) -> Iterator[tuple[
     )
     with store.reading() as connection:
         for some in pieces(sorted(settings)):
-            for *found, numerics in connection.execute(wanted.where(setting_versions.c.fingerprint.in_(some))):
+            of_some = wanted.where(setting_versions.c.fingerprint.in_(some))
+            digests.check_evaluations(connection, of_some.with_only_columns(mine.id).order_by(None))
+            for *found, numerics in connection.execute(of_some):
                 yield tuple(found), numerics
 
 

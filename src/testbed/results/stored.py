@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from testbed.results.numerics import names_with_numerics, network_key, numerics_key
 from testbed.results.runs import Run
+from testbed.store import digests
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
 from testbed.store.schema import metrics
@@ -66,6 +67,8 @@ def _identity(evaluation: Evaluation, setting: str, noise_seed: int) -> tuple[An
 def _references(store: Reader) -> dict[int, int]:
     """By the id of a shifted evaluation that of the clean one it was compared with."""
     columns = metrics.c["evaluation_id", "reference_evaluation_id"]
-    wanted = select(*columns).where(metrics.c.reference_evaluation_id.is_not(None)).distinct()
+    is_comparison = metrics.c.reference_evaluation_id.is_not(None)
+    wanted = select(*columns).where(is_comparison).distinct()
     with store.reading() as connection:
+        digests.check(connection, metrics, is_comparison)
         return {row.evaluation_id: row.reference_evaluation_id for row in connection.execute(wanted)}

@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, delete, func, o
 
 from testbed.errors import UnknownNameError, suggestion
 from testbed.records import EvaluationKey
-from testbed.store import progress
+from testbed.store import digests, findings, progress
+from testbed.store.database import pieces
 from testbed.store.reader import Reader
 from testbed.store.schema import (
     datasets,
@@ -18,6 +19,7 @@ from testbed.store.schema import (
     evaluations,
     logit_payloads,
     logit_shards,
+    metrics,
     model_versions,
     models,
     setting_versions,
@@ -50,7 +52,7 @@ def remove(store: Store, kind: Kind, *names: str) -> None:
     with store.writing() as connection:
         for name in names:
             check_known(connection, kind, name)
-        connection.execute(update(NAMED[kind]).where(NAMED[kind].c.name.in_(names)).values(hidden=True))
+        _set_hidden(connection, NAMED[kind], NAMED[kind].c.name.in_(names), hidden=True)
 
 
 def remove_evaluations(store: Store, *, model: str, setting: str) -> int:
@@ -61,10 +63,10 @@ def remove_evaluations(store: Store, *, model: str, setting: str) -> int:
         of_model = evaluations.c.model_version_id.in_(_of_models(models.c.name == model))
         of_setting = evaluations.c.setting_version_id.in_(_of_settings(eval_settings.c.name == setting))
         is_it = of_model & of_setting & ~evaluations.c.hidden
-        changed = connection.execute(update(evaluations).where(is_it).values(hidden=True))
-        if changed.rowcount == 0:
+        num_hidden = _set_hidden(connection, evaluations, is_it, hidden=True)
+        if num_hidden == 0:
             raise UnknownNameError(f"No evaluation of model '{model}' on setting '{setting}' is stored in {store.url}.")
-        return int(changed.rowcount)
+        return num_hidden
 
 
 def restore(store: Store, name: str) -> int:
@@ -76,8 +78,7 @@ def restore(store: Store, name: str) -> int:
         of_model, of_setting = _of_models(models.c.name == name), _of_settings(eval_settings.c.name == name)
         is_its = evaluations.c.model_version_id.in_(of_model) | evaluations.c.setting_version_id.in_(of_setting)
         wanted = [(table, table.c.name == name) for table in NAMED.values()] + [(evaluations, is_its)]
-        changed = [update(table).where(is_it, table.c.hidden).values(hidden=False) for table, is_it in wanted]
-        restored = sum(connection.execute(change).rowcount for change in changed)
+        restored = sum(_set_hidden(connection, table, is_it, hidden=False) for table, is_it in wanted)
         if restored == 0:
             raise UnknownNameError(f"Nothing named '{name}' was removed from {store.url}, so nothing can be restored.")
         return restored
@@ -91,7 +92,17 @@ def restore_evaluations(store: Store, keys: Iterable[EvaluationKey]) -> None:
             return
         states = progress.find_evaluations(connection, keys)
         is_it = evaluations.c.id.in_([state.id for state in states if state is not None])
-        connection.execute(update(evaluations).where(is_it, evaluations.c.hidden).values(hidden=False))
+        _set_hidden(connection, evaluations, is_it, hidden=False)
+
+
+def _set_hidden(connection: Connection, table: Table, where: ColumnElement[bool], *, hidden: bool) -> int:
+    """Hides or shows rows; returns how many. One that is damaged can be taken out of sight too, and stays damaged."""
+    is_changed = where & (table.c.hidden != hidden)
+    ids = connection.scalars(select(table.c.id).where(is_changed)).all()
+    with digests.keeping_damage(connection, table, ids):
+        for some in pieces(ids):
+            connection.execute(update(table).where(table.c.id.in_(some)).values(hidden=hidden))
+    return len(ids)
 
 
 def removed(store: Reader) -> Removed:
@@ -104,6 +115,10 @@ def purge(store: Store) -> Removed:
     """Deletes for good what was removed; returns what that was. Data sets that nothing refers to any more go too."""
     with store.writing() as connection:
         found = _removed(connection)
+        ids = select(evaluations.c.id).where(_is_removed())
+        findings.delete_metrics(
+            connection, metrics.c.evaluation_id.in_(ids) | metrics.c.reference_evaluation_id.in_(ids)
+        )
         connection.execute(delete(evaluations).where(_is_removed()))
         connection.execute(delete(model_versions).where(model_versions.c.id.in_(_of_models(models.c.hidden))))
         is_hidden = setting_versions.c.id.in_(_of_settings(eval_settings.c.hidden))

@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
-from testbed.errors import StoreError
-from testbed.store import sqlite
+from testbed.errors import StoreError, TestbedError
+from testbed.store import digests, sqlite
 from testbed.store.columns import json_text
 
 T = TypeVar("T")
@@ -81,14 +81,31 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+        except TestbedError:
+            raise
         except SQLAlchemyError as error:
             raise StoreError(self._sentence(error)) from error
-        except (OverflowError, UnicodeError) as error:  # values that the driver cannot pass on
-            raise StoreError(f"The database {self.url} cannot hold a value: {error}.") from error
+        except Exception as error:
+            if (damage := self._damage()) is not None:  # a cell holds what no type can read, or what nobody expects
+                raise StoreError(damage) from error
+            if isinstance(error, (OverflowError, UnicodeError)):  # values that the driver cannot pass on
+                raise StoreError(f"The database {self.url} cannot hold a value: {error}.") from error
+            raise
+
+    def _damage(self) -> str | None:
+        """What row of the database is not as it was written; None where all are, or nothing can be read."""
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                found = digests.first_damage(connection)
+        except Exception:  # what it is asked about is told instead
+            return None
+        return None if found is None else f"The database {self.url} is damaged. {found}"
 
     def _sentence(self, error: SQLAlchemyError) -> str:
         if isinstance(error, DBAPIError) and self.path is not None and (meaning := sqlite.explain(error, self.path)):
             return meaning
+        if self.path is not None and isinstance(error, OperationalError) and (damage := self._damage()) is not None:
+            return damage
         origin = getattr(error, "orig", None)
         message = (str(origin or error).strip() or type(error).__name__).splitlines()[0]
         if isinstance(error, OperationalError) and getattr(origin, "sqlstate", "") is None:  # no server answered

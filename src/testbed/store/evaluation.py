@@ -19,7 +19,7 @@ from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
 from testbed.logit_policy import NO_LOGITS, keeps_all
 from testbed.records import MetricValue, Shift
-from testbed.store import findings, payloads
+from testbed.store import digests, findings, payloads
 from testbed.store.columns import int32_bytes
 from testbed.store.evaluated_samples import EvaluatedSamples
 from testbed.store.schema import logit_payloads, logit_shards, model_versions, runs
@@ -146,6 +146,7 @@ class Evaluation(EvaluatedSamples):
             .order_by(logit_shards.c.start)
         )
         position = 0
+        self._check_shards()
         with self._rows(wanted, at_once=1) as rows:
             for row in rows:
                 self._check_position(draw, position, row.start)
@@ -193,6 +194,7 @@ class Evaluation(EvaluatedSamples):
         """The run that took the evaluation up last: host, versions, devices, code revision and so on."""
         with self._database.reading() as connection:
             row = connection.execute(select(runs).where(runs.c.id == self.run_id)).one_or_none()
+            digests.check(connection, runs, runs.c.id == self.run_id)
         return {} if row is None else dict(row._mapping)
 
     @property
@@ -210,6 +212,10 @@ class Evaluation(EvaluatedSamples):
             with connection.execute(wanted.execution_options(yield_per=at_once)) as rows:
                 yield rows
 
+    def _check_shards(self) -> None:
+        with self._database.reading() as connection:
+            digests.check(connection, logit_shards, logit_shards.c.evaluation_id == self.id)
+
     def _check_position(self, draw: int, position: int, start: int) -> None:
         if position != start:
             raise StoreError(
@@ -224,6 +230,7 @@ class Evaluation(EvaluatedSamples):
         wanted = select(*columns).where(is_ours).order_by(logit_shards.c.draw, logit_shards.c.start)
         labels = np.empty((2, self.num_draws, self.n), np.int32)
         ends = [0] * self.num_draws
+        self._check_shards()
         with self._rows(wanted, at_once=64) as rows:
             for row in rows:
                 if digest(int32_bytes(row.predictions), int32_bytes(row.target_ranks)) != row.labels_sha256:

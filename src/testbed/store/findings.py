@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from testbed.errors import DataError
 from testbed.records import MetricValue
+from testbed.store import digests
 from testbed.store.columns import finite, jsonable
 from testbed.store.database import insert_new
-from testbed.store.schema import metrics, separations
+from testbed.store.schema import evaluations, metrics, separations
 from testbed.store.views import StoredSeparation
 
 # What is the same wherever a separation is computed.
@@ -22,7 +23,13 @@ SEPARATION_RESULT = ("min_distance", "pair_first", "pair_second", "num_points", 
 def forget_metrics(connection: Connection, evaluation_id: int) -> None:
     """Deletes the metrics of an evaluation, and the comparisons that were made with it."""
     is_touched = or_(metrics.c.evaluation_id == evaluation_id, metrics.c.reference_evaluation_id == evaluation_id)
-    connection.execute(delete(metrics).where(is_touched))
+    delete_metrics(connection, is_touched)
+
+
+def delete_metrics(connection: Connection, where: ColumnElement[bool]) -> None:
+    """Deletes metrics; the evaluations that they are of know how many they have left."""
+    digests.reopen(connection, evaluations.c.id.in_(select(metrics.c.evaluation_id).where(where)))
+    connection.execute(delete(metrics).where(where))
 
 
 def put_metrics(
@@ -32,7 +39,7 @@ def put_metrics(
     rows = [_metric_row(evaluation_id, value, reference_evaluation_id) for value in values]
     same_reference = metrics.c.reference_evaluation_id.is_not_distinct_from(reference_evaluation_id)
     is_replaced = or_(same_reference, metrics.c.name.in_([row["name"] for row in rows]))
-    connection.execute(delete(metrics).where(metrics.c.evaluation_id == evaluation_id, is_replaced))
+    delete_metrics(connection, (metrics.c.evaluation_id == evaluation_id) & is_replaced)
     if rows:
         connection.execute(insert(metrics), rows)
 
@@ -55,7 +62,11 @@ def _metric_row(evaluation_id: int, metric: MetricValue, reference_evaluation_id
 
 
 def list_metrics(connection: Connection, evaluation_id: int) -> list[tuple[int | None, MetricValue]]:
-    """The metrics of an evaluation by name, each with the id of the evaluation it was compared with."""
+    """The metrics of an evaluation by name, each with the id of the evaluation it was compared with.
+
+    Raises: StoreError: one is not as it was written, or is gone.
+    """
+    digests.check_metrics(connection, evaluation_id)
     rows = connection.execute(select(metrics).where(metrics.c.evaluation_id == evaluation_id).order_by(metrics.c.name))
     return [(row.reference_evaluation_id, _metric(row._mapping)) for row in rows]
 
@@ -83,6 +94,7 @@ def put_separation(connection: Connection, key: Mapping[str, str], separation: S
         "exact": separation.exact,
         "detail": jsonable(separation.detail),
     }
+    get_separation(connection, key)  # refuses one that is not as it was written
     insert_new(connection, separations, [row])
     stored = connection.execute(select(separations).filter_by(**key)).one()
     ours, theirs = ({name: part[name] for name in SEPARATION_RESULT} for part in (stored._mapping, row))
@@ -98,10 +110,14 @@ def put_separation(connection: Connection, key: Mapping[str, str], separation: S
 
 
 def get_separation(connection: Connection, key: Mapping[str, str]) -> StoredSeparation | None:
-    """The stored separation; None where it was not computed yet."""
+    """The stored separation; None where it was not computed yet.
+
+    Raises: StoreError: it is not as it was written.
+    """
     row = connection.execute(select(separations).filter_by(**key)).one_or_none()
     if row is None:
         return None
+    digests.check(connection, separations, separations.c.id == row.id)
     return StoredSeparation(
         norm=row.norm,
         min_distance=row.min_distance,

@@ -16,6 +16,7 @@ from testbed.errors import DataError
 from testbed.fingerprint import model_fingerprint
 from testbed.metrics.accuracy import best_ranks, predictions
 from testbed.records import EvaluationKey, ModelVersion, Shard, ShardRange
+from testbed.store import digests
 from testbed.store.logit_files import LogitFile, read_index
 from testbed.store.schema import evaluations, logit_shards, model_versions, models, setting_versions
 from testbed.store.setting_samples import SettingSamples, setting_samples
@@ -127,6 +128,7 @@ def _model(connection: Connection, file: LogitFile, setting: SettingSamples) -> 
     label_space = file.label_space or _label_space(connection, file, setting)
     spec = {"definition": IMPORTED, "version": file.version}
     same_name = (models.c.name == file.model) & (models.c.label_space == label_space)
+    digests.check_models(connection)
     stored = connection.scalars(select(model_versions.c.spec).join(models).where(same_name)).all()
     if any(found.get("definition") != IMPORTED for found in stored):
         raise DataError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, insert, select, update
 
+from testbed.store import digests
 from testbed.store.merge_report import MergeReport
 from testbed.store.merge_rows import Kind, compare
 from testbed.store.reader import Reader
@@ -93,6 +94,7 @@ def _merge_named(
 
 def _versions(kind: _Named, connection: Connection) -> dict[Fingerprint, Row[Any]]:
     """All versions by fingerprint, each with its name, and with the fingerprint of its data set if it has one."""
+    {models: digests.check_models, eval_settings: digests.check_settings}[kind.names](connection)
     names = [kind.names.c[name].label(f"owner_{name}") for name in (*kind.key, "hidden", "created_at")]
     wanted = select(kind.versions, *names).join(kind.names)
     if "dataset_id" in kind.versions.c:
@@ -125,7 +127,7 @@ def _fill_facts(
 
 
 def _new_version(kind: _Named, here: Connection, row: Row[Any]) -> dict[str, Any]:
-    own = {"id", "is_current", kind.owner, "dataset_id"}
+    own = {"id", "is_current", kind.owner, "dataset_id", "digest"}
     values = {column.name: row._mapping[column.name] for column in kind.versions.c if column.name not in own}
     if "dataset_id" in kind.versions.c:
         values["dataset_id"] = here.scalar(select(datasets.c.id).where(datasets.c.fingerprint == row.dataset))

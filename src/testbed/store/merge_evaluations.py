@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from testbed.store import findings, progress
+from testbed.store import digests, findings, progress
 from testbed.store.merge_overview import Held
 from testbed.store.merge_pieces import Piece, Place, conflict, copy_pieces, stored_pieces, wanted_places
 from testbed.store.merge_report import MergeReport
@@ -76,7 +76,7 @@ def _version_ids(here: Connection, found: Row[Any]) -> tuple[int | None, int | N
 def _create(ours: Store, theirs: Reader, found: Row[Any]) -> int:
     with ours.writing() as here, theirs.reading() as there:
         model, setting = _version_ids(here, found)
-        own = {"id", "model_version_id", "setting_version_id", "run_id", "status", "completed_at"}
+        own = {"id", "model_version_id", "setting_version_id", "run_id", "status", "completed_at", "digest"}
         row = {column.name: found._mapping[column.name] for column in evaluations.c if column.name not in own}
         row |= {"model_version_id": model, "setting_version_id": setting, "status": "pending"}
         row["run_id"] = _run(here, there, found.run_id)
@@ -90,7 +90,7 @@ def _run(here: Connection, there: Connection, run_id: int | None) -> int | None:
         return None
     known = here.scalar(select(runs.c.id).where(runs.c.uuid == run.uuid))
     if known is None:
-        row = {column.name: run._mapping[column.name] for column in runs.c if column.name != "id"}
+        row = {column.name: run._mapping[column.name] for column in runs.c if column.name not in ("id", "digest")}
         known = here.execute(insert(runs).values(row).returning(runs.c.id)).scalar_one()
     return int(known)
 
@@ -155,9 +155,10 @@ def _missing_metrics(
     """Rows of metrics that are only there; comparisons only with what was merged."""
     names = set(here.scalars(select(metrics.c.name).where(metrics.c.evaluation_id == known_id)))
     rows = []
+    digests.check(there, metrics, metrics.c.evaluation_id == found_id)
     for row in there.execute(select(metrics).where(metrics.c.evaluation_id == found_id)).mappings():
         reference = row["reference_evaluation_id"]
         if row["name"] not in names and (reference is None or reference in references):
-            new = {"evaluation_id": known_id, "reference_evaluation_id": references.get(reference)}
+            new = {"evaluation_id": known_id, "reference_evaluation_id": references.get(reference), "digest": None}
             rows.append({**row, **new})
     return rows

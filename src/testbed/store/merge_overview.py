@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from testbed.store import digests
 from testbed.store.reader import Reader
 from testbed.store.schema import (
     eval_settings,
@@ -58,6 +59,7 @@ class Held:
 def overview(reader: Reader) -> dict[Key, Held]:
     """All evaluations of a store, in three queries."""
     with reader.reading() as connection:
+        digests.check(connection, evaluations)
         pieces, names = _pieces(connection), _metric_names(connection)
         rows = connection.execute(
             select(

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select, update
 
+from testbed.store import digests
 from testbed.store.database import insert_new
 from testbed.store.findings import SEPARATION_RESULT
 from testbed.store.merge_report import MergeReport
@@ -92,7 +93,7 @@ def compare(kind: Kind, here: Connection, there: Connection) -> tuple[list[dict[
     known = {_part(row, kind.key): _part(row, kind.content) for row in _rows(kind, here, (*kind.key, *kind.content))}
     new: list[dict[str, Any]] = []
     differing: list[Mapping[str, Any]] = []
-    for row in _rows(kind, there, [column.name for column in kind.table.c if column.name != "id"]):
+    for row in _rows(kind, there, [column.name for column in kind.table.c if column.name not in ("id", "digest")]):
         content = known.get(_part(row, kind.key))
         if content is None:
             new.append(dict(row._mapping))
@@ -102,6 +103,7 @@ def compare(kind: Kind, here: Connection, there: Connection) -> tuple[list[dict[
 
 
 def _rows(kind: Kind, connection: Connection, names: Sequence[str]) -> Sequence[Row[Any]]:
+    digests.check(connection, kind.table)
     return connection.execute(select(*(kind.table.c[name] for name in names)).order_by(kind.table.c.id)).all()
 
 

@@ -13,6 +13,7 @@ from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
 from testbed.logit_policy import detail
 from testbed.records import EvaluationKey, Shard, ShardRange, WantedEvaluation
+from testbed.store import digests
 from testbed.store.columns import int32_bytes, jsonable
 from testbed.store.database import insert_new, pieces
 from testbed.store.schema import evaluations, logit_payloads, logit_shards, model_versions, setting_versions
@@ -142,8 +143,14 @@ def set_aside(connection: Connection, evaluation_id: int, *, status: str, reason
 def evaluation_state(connection: Connection, evaluation_id: int) -> EvaluationState:
     """The state of an evaluation by its id.
 
-    Raises: StoreError: there is none.
+    Raises: StoreError: there is none, or it is not as it was written.
     """
+    digests.check_evaluations(connection, [evaluation_id])
+    return state_as_it_is(connection, evaluation_id)
+
+
+def state_as_it_is(connection: Connection, evaluation_id: int) -> EvaluationState:
+    """The state of an evaluation by its id, damaged or not. Raises: StoreError: there is none."""
     row = connection.execute(select(evaluations).where(evaluations.c.id == evaluation_id)).one_or_none()
     if row is None:
         raise StoreError(f"There is no evaluation {evaluation_id} in the store.")
@@ -180,6 +187,7 @@ def _states(connection: Connection, key_rows: Sequence[Mapping[str, Any] | None]
     """The states of the evaluations with these columns, in their order."""
     wanted = [tuple(row[name] for name in _KEY) if row is not None else None for row in key_rows]
     rows = _rows(connection, {key for key in wanted if key is not None})
+    digests.check_evaluations(connection, [row.id for row in rows])
     states = {_key_of(row): state for row, state in _with_shards(connection, rows)}
     return [states.get(key) if key is not None else None for key in wanted]
 

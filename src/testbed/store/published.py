@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, Select, delete, insert, select
 
 from testbed.errors import StoreError, UnknownNameError, suggestion
 from testbed.records import PublishedResult
+from testbed.store import digests
 from testbed.store.schema import published
 
 KEY = ("source", "model", "input_size", "eval_setting", "metric", "protocol")
@@ -69,6 +70,7 @@ def numbers_of(
 
 def _check_sources(connection: Connection, sources: Collection[str]) -> None:
     known = list_sources(connection)
+    digests.check(connection, published, published.c.source.in_(sources))
     for name in sources:
         if name not in known:
             listed = f"Imported: {', '.join(known)}." if known else "Nothing was imported; see db.py --import-csv."

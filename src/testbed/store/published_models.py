@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from testbed.errors import StoreError
 from testbed.model_types import PublishedType
+from testbed.store import digests
 from testbed.store.schema import published_models
 
 _FIELDS = ("source", "source_sha256", "model", "model_type")
@@ -41,5 +42,6 @@ def put_types(connection: Connection, types: Sequence[PublishedType], *, overrid
 
 def list_types(connection: Connection) -> list[PublishedType]:
     """What is known of the models of all sources, by source and model."""
+    digests.check(connection, published_models)
     found = connection.execute(select(*published_models.c[_FIELDS])).all()
     return [PublishedType(**row._mapping) for row in sorted(found, key=lambda row: (row.source, row.model))]

@@ -11,6 +11,7 @@ from sqlalchemy.sql import FromClause
 from testbed.class_subset import stored_sublist
 from testbed.errors import TestbedError, UnknownNameError, suggestion
 from testbed.run_split import RunSplit
+from testbed.store import digests
 from testbed.store.database import Database, pieces
 from testbed.store.evaluation import Evaluation
 from testbed.store.schema import datasets, eval_settings, evaluations, model_versions, models, setting_versions
@@ -29,6 +30,7 @@ def list_models(connection: Connection) -> list[StoredModel]:
         .where(version.c.is_current)
         .order_by(models.c.name, models.c.label_space)
     )
+    digests.check_models(connection, version.c.is_current)
     return [_model(row) for row in connection.execute(wanted)]
 
 
@@ -49,6 +51,7 @@ def list_settings(connection: Connection) -> list[StoredSetting]:
         .where(version.c.is_current)
         .order_by(eval_settings.c.name)
     )
+    digests.check_settings(connection, version.c.is_current)
     return [_setting(row) for row in connection.execute(wanted)]
 
 
@@ -70,7 +73,9 @@ def list_evaluations(database: Database, **criteria: Any) -> list[Evaluation]:
     """The evaluations that fit the criteria (see `_conditions`), by model, setting, seeds and age."""
     wanted = _evaluations().where(*_conditions(criteria))
     with database.reading() as connection:
-        found = [_evaluation(database, row) for row in connection.execute(wanted)]
+        rows = connection.execute(wanted).all()
+        digests.check_evaluations(connection, [row.id for row in rows])
+        found = [_evaluation(database, row) for row in rows]
     numerics: Mapping[str, Any] = criteria.get("numerics") or {}
     return [one for one in found if all(one.numerics.get(name) == value for name, value in numerics.items())]
 
@@ -113,8 +118,9 @@ def evaluations_by_id(database: Database, evaluation_ids: Sequence[int]) -> dict
     found: dict[int, Evaluation] = {}
     with database.reading() as connection:
         for some in pieces(evaluation_ids):
-            for row in connection.execute(_evaluations().where(evaluations.c.id.in_(some))):
-                found[row.id] = _evaluation(database, row)
+            rows = connection.execute(_evaluations().where(evaluations.c.id.in_(some))).all()
+            digests.check_evaluations(connection, [row.id for row in rows])
+            found |= {row.id: _evaluation(database, row) for row in rows}
     if (missing := next((id_ for id_ in evaluation_ids if id_ not in found), None)) is not None:
         raise UnknownNameError(f"There is no evaluation {missing} in {database.url}.")
     return found

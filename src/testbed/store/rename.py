@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Row, Table, select, update
 from testbed.errors import DefinitionError
 from testbed.fingerprint import model_fingerprint, setting_fingerprint
 from testbed.signatures import check_name
+from testbed.store import digests
 from testbed.store.admin import NAMED, Kind, check_known
 from testbed.store.schema import datasets, eval_settings, model_versions, models, setting_versions
 from testbed.store.store import Store
@@ -58,7 +59,8 @@ def rename_setting(store: Store, old: str, new: str) -> None:
 def _check(connection: Connection, kind: Kind, old: str, new: str) -> None:
     check_known(connection, kind, old)
     check_name(new, what=kind.capitalize())
-    table = NAMED[kind]
+    table, versions = NAMED[kind], {"model": digests.check_models, "eval-setting": digests.check_settings}
+    versions[kind](connection)
     if connection.scalar(select(table.c.id).where(table.c.name == new).limit(1)) is not None:
         raise DefinitionError(
             f"The store has a {kind} '{new}' already, and results of two definitions are never mixed. Choose another "

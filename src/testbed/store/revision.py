@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, func, insert, inspect, select
 
 from testbed.errors import BusyError, StoreError
-from testbed.store import schema, sqlite
+from testbed.store import digests, schema, sqlite
 from testbed.store.database import Database
 from testbed.store.lock import holder
 
@@ -87,6 +87,7 @@ def upgrade(url: str | Path) -> Path | None:
         backup = _back_up(database, revision)
         with database.writing() as connection:
             migrate(connection)
+            digests.seal(connection)
             if problems := sqlite.problems(connection):
                 raise StoreError(f"The database {database.url} was left as it was: {problems[0]}")
         return backup

@@ -24,13 +24,15 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     func,
+    null,
+    text,
 )
 
 from testbed.store.columns import Int32Array, UtcDateTime
 
 APPLICATION = "robustness-testbed"
 # Every schema there has been, oldest first; each has a file under migrations/versions.
-REVISIONS = ("v0.1.0", "v0.2.0", "v0.3.0", "v0.4.0")
+REVISIONS = ("v0.1.0", "v0.2.0", "v0.3.0", "v0.4.0", "v0.5.0")
 STATUSES = ("pending", "running", "complete", "partial", "failed")
 
 # Constraints need names, or SQLite's batch migrations cannot drop them.
@@ -57,6 +59,11 @@ def _json(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, JSON(none_as_null=True), nullable=nullable)
 
 
+def _digest() -> Column[Any]:
+    """Of the row's other columns, see `testbed.store.digests`; a statement that changes the row takes it away."""
+    return Column("digest", String(64), onupdate=null())
+
+
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
 
 locks = Table(
@@ -79,6 +86,7 @@ models = Table(
     Column("label_space", Text, nullable=False),
     Column("hidden", Boolean, nullable=False),
     _created_at(),
+    _digest(),
     UniqueConstraint("name", "label_space"),
 )
 
@@ -93,6 +101,7 @@ model_versions = Table(
     Column("weights_sha256", String(64)),
     Column("num_outputs", Integer),
     _created_at(),
+    _digest(),
 )
 
 datasets = Table(
@@ -109,6 +118,7 @@ datasets = Table(
     Column("sha256", String(64), nullable=False),  # of targets, sample_ids, and label_sets where there are any
     _created_at(),
     _json("label_sets", nullable=True),  # for each sample all classes that count as right
+    _digest(),
 )
 
 eval_settings = Table(
@@ -118,6 +128,7 @@ eval_settings = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("hidden", Boolean, nullable=False),
     _created_at(),
+    _digest(),
 )
 
 setting_versions = Table(
@@ -139,6 +150,7 @@ setting_versions = Table(
     Column("sample_indices", Int32Array),
     Column("sample_indices_sha256", String(64)),
     _created_at(),
+    _digest(),
 )
 
 runs = Table(
@@ -157,6 +169,7 @@ runs = Table(
     _json("detail"),
     Column("exit_status", Integer),
     Column("uuid", String(32), default=lambda: uuid4().hex),  # the same run in every database that it is merged into
+    _digest(),
     Index("uq_runs_uuid", "uuid", unique=True),
 )
 
@@ -180,6 +193,8 @@ evaluations = Table(
     _created_at(),
     Column("completed_at", UtcDateTime),
     Column("hidden", Boolean, nullable=False, server_default=false()),  # removed, and can be restored
+    Column("num_metrics", Integer),  # its own and its comparisons, so that none goes unnoticed
+    _digest(),
     UniqueConstraint(
         "model_version_id", "setting_version_id", "fit_seed", "noise_seed", "numerics_fingerprint",
         name="uq_evaluations_key",
@@ -207,6 +222,7 @@ logit_shards = Table(
     Column("worker", Text, nullable=False),
     Column("predictions", Int32Array, nullable=False),
     Column("target_ranks", Int32Array, nullable=False),
+    _digest(),
 )
 
 # Megabytes a row, apart from the rest: metrics and resume never page through them.
@@ -238,6 +254,7 @@ metrics = Table(
     _json("detail"),
     # The clean evaluation that a comparison was made with.
     Column("reference_evaluation_id", ForeignKey("evaluations.id", ondelete="CASCADE"), index=True),
+    _digest(),
 )
 
 separations = Table(
@@ -257,6 +274,7 @@ separations = Table(
     Column("exact", Boolean, nullable=False),
     _json("detail"),
     _created_at(),
+    _digest(),
     UniqueConstraint("dataset", "splits", "data_fingerprint", "norm", "space", name="uq_separations_key"),
 )
 
@@ -275,6 +293,7 @@ published = Table(
     Column("value", Double),
     Column("flag", Text, nullable=False),  # what is known to be wrong with it; else empty
     Column("imported_at", UtcDateTime, nullable=False, server_default=func.now()),
+    _digest(),
     UniqueConstraint(
         "source", "model", "input_size", "eval_setting", "metric", "protocol", name="uq_published_key"
     ),
@@ -290,8 +309,16 @@ published_models = Table(
     Column("model", Text, nullable=False),
     Column("model_type", Text, nullable=False),
     Column("imported_at", UtcDateTime, nullable=False, server_default=func.now()),
+    _digest(),
     UniqueConstraint("source", "model", name="uq_published_models_key"),
 )
+
+# Finds the rows of a transaction that have no digest yet, however many have one.
+for _table in [table for table in metadata.tables.values() if "digest" in table.c]:
+    _has_none = text("digest IS NULL")
+    Index(
+        f"ix_{_table.name}_without_digest", *_table.primary_key, sqlite_where=_has_none, postgresql_where=_has_none
+    )  # fmt: skip
 
 # Alembic's own table, written here as well so that creating a database need not import alembic.
 alembic_version = Table(

@@ -15,6 +15,7 @@ from testbed.class_subset import names_in_subset, padded_label_sets, stored_subl
 from testbed.errors import DataError, StoreError, UnknownNameError, suggestion
 from testbed.records import ClassSublist
 from testbed.run_split import RunSplit
+from testbed.store import digests
 from testbed.store.columns import int32_bytes
 from testbed.store.schema import datasets, eval_settings, setting_versions
 from testbed.store.versions import digest, label_bytes
@@ -54,6 +55,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
         DataError: every run has other samples.
         StoreError: its targets are not those that were written.
     """
+    is_it = (eval_settings.c.name == name) & setting_versions.c.is_current
     found = connection.execute(
         select(
             *setting_versions.c["fingerprint", "dataset_id", "class_sublist", "sample_indices", "spec"],
@@ -61,7 +63,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
         )
         .join_from(setting_versions, eval_settings)
         .join(datasets)
-        .where(eval_settings.c.name == name, setting_versions.c.is_current)
+        .where(is_it)
     ).one_or_none()
     if found is None:
         known = connection.scalars(select(eval_settings.c.name)).all()
@@ -69,6 +71,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
             f"Setting '{name}' is not stored, so its samples are not known. {suggestion(name, known)} "
             f"Put it there first: python db.py --add-eval-setting {name}"
         )
+    digests.check_settings(connection, setting_versions.c.fingerprint == found.fingerprint)
     if RunSplit.of_spec(found.spec) is not None:
         raise DataError(f"'{name}' has other samples in every run, so logits cannot be imported for it as a whole.")
     if digest(int32_bytes(found.targets), found.sample_ids, *label_bytes(found.label_sets)) != found.sha256:

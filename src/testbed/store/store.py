@@ -23,7 +23,7 @@ from testbed.records import (
     Shard,
     WantedEvaluation,
 )
-from testbed.store import findings, progress, published, versions
+from testbed.store import digests, findings, progress, published, versions
 from testbed.store.columns import jsonable
 from testbed.store.database import Database
 from testbed.store.lock import DriverLock, take_lock
@@ -116,6 +116,7 @@ class Store(Reader):
             if self._lock is not None:
                 self._lock.beat(connection)
             yield connection
+            digests.seal(connection)
 
     # Runs
 

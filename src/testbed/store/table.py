@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Select, false, select
+from sqlalchemy import ColumnElement, Connection, Select, false, select, true
 
-from testbed.store import published
+from testbed.store import digests, published
 from testbed.store.database import Database
 from testbed.store.schema import (
     datasets,
@@ -96,6 +96,9 @@ def own_metrics(
     if settings is not None:
         evaluated = evaluated.where(eval_settings.c.name.in_(settings))
         measured = measured.where(metrics.c.evaluation_id.in_(evaluated.with_only_columns(evaluations.c.id)))
+    ids = evaluated.with_only_columns(evaluations.c.id)
+    digests.check_evaluations(connection, ids)
+    digests.check(connection, metrics, metrics.c.evaluation_id.in_(ids) & (true() if where is None else where))
     found = _frame(connection, evaluated).sort_values(list(_IDENTITY), kind="stable")
     values = _frame(connection, measured).sort_values("metric", kind="stable")
     return found.merge(values, on="evaluation_id")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Select, delete, func, inspect, select, type_coerce, update
+from sqlalchemy import Connection, LargeBinary, Row, Select, Table, delete, func, inspect, select, type_coerce, update
 
 from testbed.codec import CODECS, decode
 from testbed.errors import StoreError
 from testbed.logit_policy import NO_LOGITS, keeps_all, read_top
-from testbed.store import progress, sqlite
+from testbed.store import digests, progress, sqlite
 from testbed.store.reader import Reader
 from testbed.store.schema import (
     datasets,
@@ -20,8 +20,10 @@ from testbed.store.schema import (
     logit_payloads,
     logit_shards,
     metadata,
+    metrics,
     model_versions,
     models,
+    separations,
     setting_versions,
 )
 from testbed.store.store import Store
@@ -41,17 +43,19 @@ class Finding:
         evaluation_id: that can be completed by evaluating what is missing; None where nothing can be computed again.
         shard: (draw, start) of the piece that is damaged; None where pieces are missing.
         metrics_of: the evaluation whose metrics are to be computed again from what is stored; else None.
+        separation_id: a row of separations that is damaged, and is computed again once it is gone; else None.
     """
 
     text: str
     evaluation_id: int | None = None
     shard: tuple[int, int] | None = None
     metrics_of: int | None = None
+    separation_id: int | None = None
 
     @property
     def can_be_mended(self) -> bool:
         """Whether what is wrong can be computed again."""
-        return self.evaluation_id is not None or self.metrics_of is not None
+        return any(of is not None for of in (self.evaluation_id, self.metrics_of, self.separation_id))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +73,7 @@ def verify(store: Reader) -> Verification:
     Raises: StoreError: a table or a column is missing, so that nothing can be looked at.
     """
     _check_tables(store)
-    checks = (_structure, _data, _settings, _shards, _planned)
+    checks = (_structure, _rows, _data, _settings, _shards, _planned)
     found = [finding for check in checks for finding in _gathered(store, check)]
     with store.reading() as connection:
         counts = [
@@ -81,11 +85,15 @@ def verify(store: Reader) -> Verification:
 def repair(store: Store, findings: Iterable[Finding]) -> int:
     """Deletes damaged pieces and opens their evaluations again; returns how many evaluations are to be run again.
 
-    The same `eval.py` command then computes just what is missing.
+    Damaged separations are deleted too: what asks for one computes it again. The same `eval.py` command then computes
+    just what is missing.
     """
+    findings = list(findings)
+    damaged = [finding.separation_id for finding in findings if finding.separation_id is not None]
     repairable = [finding for finding in findings if finding.evaluation_id is not None]
     ids = {finding.evaluation_id for finding in repairable}
     with store.writing() as connection:
+        connection.execute(delete(separations).where(separations.c.id.in_(damaged)))
         for finding in repairable:
             if finding.shard is not None:
                 key = (logit_shards.c.evaluation_id, logit_shards.c.draw, logit_shards.c.start)
@@ -128,6 +136,26 @@ def _structure(connection: Connection) -> Iterator[Finding]:
         yield Finding(text=problem)
 
 
+def _rows(connection: Connection) -> Iterator[Finding]:
+    """Rows against their digests, but for the pieces of evaluations, which are looked at as a whole."""
+    for table in digests.DIGESTED:
+        if table is not logit_shards:
+            for row in digests.damaged_rows(connection, table):
+                yield _of_row(table, row)
+    for evaluation_id in connection.scalars(select(evaluations.c.id).where(digests.miscounts_metrics())):
+        text = f"Metrics of evaluation {evaluation_id} are gone, or were not written by the testbed."
+        yield Finding(text=f"{text} {digests.REMEDIES[metrics]}", metrics_of=evaluation_id)
+
+
+def _of_row(table: Table, row: Row[Any] | str) -> Finding:
+    text = digests.sentence(table, row)
+    if isinstance(row, str):
+        return Finding(text=text)
+    if table is metrics:
+        return Finding(text=text, metrics_of=row.evaluation_id)
+    return Finding(text=text, separation_id=row.id if table is separations else None)
+
+
 def _data(connection: Connection) -> Iterator[Finding]:
     columns = datasets.c["name", "split", "n", "sample_ids", "sha256", "label_sets"]
     for row in _stream(connection, select(*columns, type_coerce(datasets.c.targets, LargeBinary).label("targets"))):
@@ -163,9 +191,16 @@ def _shards(connection: Connection) -> Iterator[Finding]:
             & (logit_payloads.c.start == logit_shards.c.start),
         )
     )
+    damaged = {
+        (row.evaluation_id, row.draw, row.start)
+        for row in digests.damaged_rows(connection, logit_shards)
+        if not isinstance(row, str)
+    }
     for row in _stream(connection, wanted):
         try:
             what = _damage(row)
+            if what is None and (row.id, row.draw, row.start) in damaged:
+                what = "facts about the logits"
         except StoreError as error:  # sound, but a package that reads it is not installed
             yield Finding(text=f"{_name(row)}: {error}")
             continue
@@ -222,7 +257,7 @@ def _is_as_written(sha256: str, *parts: Any) -> bool:
 def _planned(connection: Connection) -> Iterator[Finding]:
     """Stored and planned against each other, both ways."""
     for row in connection.execute(_named(select(evaluations.c.status))).all():
-        state = progress.evaluation_state(connection, row.id)
+        state = progress.state_as_it_is(connection, row.id)
         num_draws = max((draw for draw, _, _ in state.stored), default=-1) + 1
         grid = planned_ranges(num_draws=num_draws, num_samples=state.num_samples, shard_size=state.shard_size)
         for draw, start, stop in sorted(state.stored - {(piece.draw, piece.start, piece.stop) for piece in grid}):

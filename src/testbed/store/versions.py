@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Table, select, update
 
 from testbed.errors import DataError, DefinitionError, StoreError
 from testbed.records import DatasetVersion, ModelVersion, SettingVersion, Shift
+from testbed.store import digests
 from testbed.store.columns import int32_bytes, json_text, jsonable
 from testbed.store.database import insert_new
 from testbed.store.schema import datasets, eval_settings, model_versions, models, setting_versions
@@ -62,6 +63,7 @@ def put_dataset(connection: Connection, dataset: DatasetVersion) -> int:
     }
     insert_new(connection, datasets, [row])
     is_it = datasets.c.fingerprint == dataset.fingerprint
+    digests.check(connection, datasets, is_it)
     columns = datasets.c["id", "name", "targets", "label_sets"]
     stored = connection.execute(select(*columns).where(is_it)).one()
     if int32_bytes(stored.targets) != targets or stored.label_sets != label_sets:
@@ -76,6 +78,7 @@ def set_model_facts(connection: Connection, fingerprint: str, facts: ModelFacts)
     """Records what was found when the model was loaded; later calls must agree with the first."""
     is_it = model_versions.c.fingerprint == fingerprint
     joined = select(models.c.name, model_versions).join(models).where(is_it)
+    digests.check_models(connection, is_it)
     stored = connection.execute(joined).one_or_none()
     if stored is None:
         raise StoreError(f"No model has the fingerprint {fingerprint}. Call put_model first.")
@@ -95,7 +98,9 @@ def set_model_facts(connection: Connection, fingerprint: str, facts: ModelFacts)
 def model_facts(connection: Connection, fingerprint: str) -> ModelFacts | None:
     """What is known of a loaded model; None where the model is not in the store."""
     columns = (model_versions.c.weights_sha256, model_versions.c.num_outputs)
-    stored = connection.execute(select(*columns).where(model_versions.c.fingerprint == fingerprint)).one_or_none()
+    is_it = model_versions.c.fingerprint == fingerprint
+    digests.check_models(connection, is_it)
+    stored = connection.execute(select(*columns).where(is_it)).one_or_none()
     return None if stored is None else ModelFacts(**stored._mapping)
 
 
@@ -115,6 +120,7 @@ def digest(*parts: bytes) -> str:
 def _put_name(connection: Connection, table: Table, key: dict[str, Any]) -> int:
     """Id of the name, made if need be; one that was removed is back."""
     insert_new(connection, table, [{**key, "hidden": False}])
+    digests.check(connection, table, table.c.name == key["name"])
     connection.execute(update(table).filter_by(**key, hidden=True).values(hidden=False))
     return int(connection.execute(select(table.c.id).filter_by(**key)).scalar_one())
 
@@ -128,6 +134,7 @@ def _make_current(connection: Connection, table: Table, owner: str, row: dict[st
             f"The {what} has the fingerprint of another stored definition ({row['fingerprint'][:12]}...). If it was "
             "renamed in the store, rename its definition too; else a fingerprint must cover the name."
         )
+    digests.check(connection, table, table.c[owner] == row[owner])
     siblings = (table.c[owner] == row[owner]) & table.c.is_current
     connection.execute(update(table).where(siblings, ~is_it).values(is_current=False))
     connection.execute(update(table).where(is_it, ~table.c.is_current).values(is_current=True))

@@ -51,6 +51,7 @@ def content(store: Store) -> Content:
                  "model_id": names["models"], "setting_id": names["eval_settings"]}  # fmt: skip
         ignored = {
             "id",
+            "digest",
             "created_at",
             "completed_at",
             "imported_at",

@@ -12,7 +12,7 @@ from testbed import metric_check
 from testbed.errors import StoreError
 from testbed.results import store_comparison, store_metrics
 from testbed.store.store import Store
-from testbed.store.verification import repair, verify
+from testbed.store.verification import Finding, repair, verify
 
 
 @pytest.fixture
@@ -140,9 +140,9 @@ def test_a_text_in_place_of_bytes_is_a_finding(
 
 
 def test_draws_beyond_the_planned_ones_are_found_and_taken_up_again(
-    store: Store, samples: Any, done: int, execute: Any
+    store: Store, samples: Any, done: int, rewrite: Any
 ) -> None:
-    execute("update evaluations set num_draws = 1")
+    rewrite("update evaluations set num_draws = 1")
     (finding,) = verify(store).findings
     assert "has 1 planned draw(s), but 1 more are stored as a whole" in finding.text
     assert repair(store, [finding]) == 1
@@ -190,38 +190,69 @@ def compared(store: Store, samples: Any) -> int:
     return int(shifted)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "update metrics set value = value + 10 where name = 'top1' and evaluation_id = {}",
-        "update metrics set value = null where name = 'top1' and evaluation_id = {}",
-        "update metrics set ci_low = ci_low - 1e-3 where name = 'balanced_accuracy' and evaluation_id = {}",
-        "update metrics set ci_high = 1 where name = 'worst_class_accuracy' and evaluation_id = {}",
-        "update metrics set n = 7 where name = 'top5' and evaluation_id = {}",
-        "update metrics set value = 3 where name = 'mscr' and evaluation_id = {}",
-        "update metrics set n = 7 where name = 'recovery' and evaluation_id = {}",
-        "delete from metrics where name = 'loss' and evaluation_id = {}",
-        "delete from metrics where name = 'top1' and evaluation_id = {}",
-        "delete from metrics where reference_evaluation_id is null and evaluation_id = {}",
-    ],
+CHANGED_METRICS = (
+    "update metrics set value = value + 10 where name = 'top1' and evaluation_id = {}",
+    "update metrics set value = null where name = 'top1' and evaluation_id = {}",
+    "update metrics set ci_low = ci_low - 1e-3 where name = 'balanced_accuracy' and evaluation_id = {}",
+    "update metrics set ci_high = 1 where name = 'worst_class_accuracy' and evaluation_id = {}",
+    "update metrics set n = 7 where name = 'top5' and evaluation_id = {}",
+    "update metrics set value = 3 where name = 'mscr' and evaluation_id = {}",
+    "update metrics set n = 7 where name = 'recovery' and evaluation_id = {}",
+    "delete from metrics where name = 'loss' and evaluation_id = {}",
+    "delete from metrics where name = 'top1' and evaluation_id = {}",
+    "delete from metrics where reference_evaluation_id is null and evaluation_id = {}",
+    "update metrics set method = 'guess' where name = 'top1' and evaluation_id = {}",
+    "update metrics set reason = 'none' where name = 'top5' and evaluation_id = {}",
 )
+
+
+@pytest.mark.parametrize("change", CHANGED_METRICS)
 def test_metrics_that_are_not_those_of_the_predictions_are_found_and_mended(
-    store: Store, compared: int, execute: Any, change: str
+    store: Store, compared: int, execute: Any, rewrite: Any, change: str
 ) -> None:
-    before = execute("select name, value, ci_low, ci_high, n from metrics order by evaluation_id, name")
+    wanted = "select name, value, ci_low, ci_high, n, method, reason from metrics order by evaluation_id, name"
+    before = execute(wanted)
+    rewrite("update evaluations set hidden = ?", "top1" in change)  # what was removed can be restored
     assert metric_check.verify(store).findings == ()
-    execute("update evaluations set hidden = ?", "top1" in change)  # what was removed can be restored
-    execute(change.format(compared))
+    rewrite(change.format(compared))
     (finding,) = metric_check.verify(store).findings
     pattern = (
         r"^Metrics of net on noise \(evaluation \d+\) are not those of its predictions; db.py --recompute mends it"
     )
     assert re.search(pattern, finding.text)
-    assert (finding.metrics_of, finding.evaluation_id, finding.can_be_mended) == (compared, None, True)
-    assert repair(store, [finding]) == 0, "nothing is evaluated again"
-    assert metric_check.repair(store, [finding]) == 1
+    check_mending(store, compared, finding)
+    assert execute(wanted) == before
+
+
+def check_mending(store: Store, evaluation_id: int, *findings: Finding) -> None:
+    for finding in findings:
+        assert (finding.metrics_of, finding.evaluation_id, finding.can_be_mended) == (evaluation_id, None, True)
+    assert repair(store, findings) == 0, "nothing is evaluated again"
+    assert metric_check.repair(store, findings) == 1
     assert metric_check.verify(store).findings == ()
-    assert execute("select name, value, ci_low, ci_high, n from metrics order by evaluation_id, name") == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *CHANGED_METRICS,
+        "update metrics set detail = '{{}}' where name = 'worst_class_accuracy' and evaluation_id = {}",
+        "update metrics set reference_evaluation_id = evaluation_id where name = 'loss' and evaluation_id = {}",
+        "update metrics set name = 'losses' where name = 'loss' and evaluation_id = {}",
+        "delete from metrics where reference_evaluation_id is not null and evaluation_id = {}",
+    ],
+)
+def test_metrics_that_are_not_as_they_were_written_are_named_and_computed_again(
+    store: Store, compared: int, execute: Any, change: str
+) -> None:
+    wanted = "select name, value, ci_low, ci_high, n, method, reason from metrics order by evaluation_id, name"
+    before = execute(wanted)
+    execute(change.format(compared))
+    findings = metric_check.verify(store).findings
+    for finding in findings:
+        assert re.search(rf"(evaluation_id|Metrics of evaluation) {compared}\b.*db\.py --verify --repair", finding.text)
+    check_mending(store, compared, *findings)
+    assert execute(wanted) == before
 
 
 def test_a_complete_evaluation_without_metrics_is_found(store: Store, compared: int, execute: Any) -> None:
@@ -241,7 +272,10 @@ def test_a_row_that_refers_to_nothing_and_a_torn_page_are_found(tmp_path: Path, 
         connection.execute("update evaluations set run_id = 77")
         connection.commit()
     with Store.open(path) as store:
-        assert ["of table evaluations refers to a row of runs" in one.text for one in verify(store).findings] == [True]
+        texts = [finding.text for finding in verify(store).findings]
+        assert [text for text in texts if "of table evaluations refers to a row of runs" in text]
+        assert [text for text in texts if "table evaluations with id 1 is not as it was written" in text]
+        assert len(texts) == 2
     content = bytearray(path.read_bytes())
     content[5 * 65536 : 5 * 65536 + 200] = bytes(200)
     path.write_bytes(content)
