@@ -129,8 +129,8 @@ def test_a_database_of_every_earlier_revision_is_upgraded_read_and_resumed(
     eval.py --models digits-linear digits-1nn --eval-settings digits digits-mscr-linf --limit 40 --draws 2 --db
     eval.py --models digits-linear --eval-settings digits-noise-linf-0.1 --limit 40 --draws 3 --db
 
-    the second interrupted after two of its three pieces (v0.4.0: its third draw was asked for afterwards). Host, user and
-    command line were then taken out of its runs. Those from v0.2.0 on have `digits-linear` on a setting with
+    the second interrupted after two of its three pieces (v0.4.0: its third draw was asked for afterwards). Host, user
+    and command line were then taken out of its runs. Those from v0.2.0 on have `digits-linear` on a setting with
     class_sublist=[8, 3] and idx_subsample_list=range(40) as well.
     """
     old = restored(path, unpacked(version))
