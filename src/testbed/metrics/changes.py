@@ -8,12 +8,16 @@ with fewer than about six flipped images: no sound interval excludes either sign
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from testbed.errors import ShapeError
-from testbed.metrics.intervals import Array, Interval, Side, sum_clusters, tails, weighted_proportion
+from testbed.metrics.intervals import Array, Interval, Side, Units, sum_clusters, tails, weighted_proportion
 
+_ROUNDING = 1e-9  # of images: less than any change
 OTHER: dict[Side, Side] = {"both": "both", "lower": "upper", "upper": "lower"}
 
 
@@ -89,37 +93,80 @@ def ratio_difference(
 ) -> Interval:
     """Interval of sum(part[0]) / sum(whole[0]) - sum(part[1]) / sum(whole[1]), both over the same images.
 
+    Args:
+        part, whole, num_draws, clusters: as `RatioDifference.of`.
+        confidence, side: as `relative_change`; a side without a bound is infinite.
+    """
+    data = RatioDifference.of(part, whole, num_draws=num_draws, clusters=clusters)
+    return data.interval(*tails(confidence, side))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RatioDifference:
+    """The difference of two ratios over the same images, from which its interval follows at any level.
+
     Images that raise the difference and images that lower it get an interval each, as gains and losses do in
     `net_change`. It is stretched by the linearised standard deviation of the difference over what the two sides would
-    have alone, with one more whole image on either: that brings in the wholes, and images on both sides, where many
-    images differ, and nothing where few do.
+    have alone, with one more event on either, as large as those seen: that brings in the wholes, and images on both
+    sides, where many images differ, and nothing where few do.
 
     Args:
-        part: twice (..., n) in [-1, 1], each image's mean over its draws.
-        whole: twice (..., n) in [0, 1], not all 0.
-        num_draws, clusters, confidence, side: as `relative_change`; a side without a bound is infinite.
+        unit: (...) what one image that is right or wrong changes.
+        rises, falls: (...) what raises the difference and what lowers it, in these units.
+        size: (...) the most that they can be.
+        ups, downs: the images behind them.
+        stretch: (...) of the limits.
     """
-    parts, wholes = ([np.asarray(one, np.float64) for one in pair] for pair in (part, whole))
-    _check_same(*parts, *wholes)
-    unit, changes, residuals = linearised(parts, wholes)
-    up, down = np.maximum(changes, 0), np.maximum(-changes, 0)
-    size, rises, falls = np.maximum(1, np.abs(changes)), up.sum(-1), down.sum(-1)
-    ups = weighted_proportion(up, size, num_draws=num_draws, clusters=clusters, confidence=confidence, side=side)
-    downs = weighted_proportion(
-        down, size, num_draws=num_draws, clusters=clusters, confidence=confidence, side=OTHER[side]
-    )
-    one_more = np.square(sum_clusters(size, clusters).mean(-1))
-    alone = _squares(sum_clusters(up, clusters)) + _squares(sum_clusters(down, clusters))
-    stretch = np.sqrt((_squares(sum_clusters(residuals, clusters)) + one_more) / (alone + one_more))
-    size = size.sum(-1)
-    below, above = tails(confidence, side)
-    low = rises - falls - stretch * np.hypot(rises - ups.low * size, downs.high * size - falls)
-    high = rises - falls + stretch * np.hypot(ups.high * size - rises, falls - downs.low * size)
-    low, high = (
-        (low * unit if below else np.full_like(low, -np.inf)),
-        (high * unit if above else np.full_like(high, np.inf)),
-    )
-    return Interval(low[()], high[()], "limits of rises and falls added in squares")
+
+    unit: Array
+    rises: Array
+    falls: Array
+    size: Array
+    ups: Units
+    downs: Units
+    stretch: Array
+
+    @classmethod
+    def of(
+        cls,
+        part: tuple[ArrayLike, ArrayLike],
+        whole: tuple[ArrayLike, ArrayLike],
+        *,
+        num_draws: float = 1,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
+        """Of two models.
+
+        Args:
+            part: twice (..., n) in [-1, 1], each image's mean over its draws.
+            whole: twice (..., n) in [0, 1], not all 0.
+            num_draws, clusters: as `relative_change`.
+        """
+        parts, wholes = ([np.asarray(one, np.float64) for one in pair] for pair in (part, whole))
+        _check_same(*parts, *wholes)
+        unit, changes, residuals = linearised(parts, wholes)
+        up, down, size = np.maximum(changes, 0), np.maximum(-changes, 0), np.maximum(1, np.abs(changes))
+        ups, downs = (Units.of(side, size, num_draws=num_draws, clusters=clusters) for side in (up, down))
+        alone = _squares(sum_clusters(up, clusters)) + _squares(sum_clusters(down, clusters))
+        one_more = np.square(_event(sum_clusters(np.abs(changes), clusters), sum_clusters(size, clusters).mean(-1)))
+        stretch = np.sqrt((_squares(sum_clusters(residuals, clusters)) + one_more) / (alone + one_more))
+        return cls(unit=unit, rises=up.sum(-1), falls=down.sum(-1), size=size.sum(-1), ups=ups, downs=downs,
+                   stretch=stretch)  # fmt: skip
+
+    def interval(self, below: float, above: float, *, is_exact: bool = False) -> Interval:
+        """Args:
+        below, above: what is left out on either side, see `testbed.metrics.intervals.tails`; infinite where nothing is.
+        is_exact: with tails that stay exact far out, see `Units.exact_interval`.
+        """
+        bounds = Units.exact_interval if is_exact else Units.interval
+        up_low, up_high, _ = bounds(self.ups, below, above)
+        down_low, down_high, _ = bounds(self.downs, above, below)
+        value = self.rises - self.falls
+        down = self.stretch * np.hypot(self.rises - up_low * self.size, down_high * self.size - self.falls)
+        up = self.stretch * np.hypot(up_high * self.size - self.rises, self.falls - down_low * self.size)
+        low = (value - down) * self.unit if below else np.full_like(value, -np.inf)
+        high = (value + up) * self.unit if above else np.full_like(value, np.inf)
+        return Interval(low[()], high[()], f"{'exact ' if is_exact else ''}limits of rises and falls added in squares")
 
 
 def linearised(parts: list[Array], wholes: list[Array]) -> tuple[Array, Array, Array]:
@@ -136,6 +183,13 @@ def linearised(parts: list[Array], wholes: list[Array]) -> tuple[Array, Array, A
     changes = (parts[0] / totals[0] - parts[1] / totals[1]) / unit
     residuals = changes - (ratios[0] * wholes[0] / totals[0] - ratios[1] * wholes[1] / totals[1]) / unit
     return unit[..., 0], changes, residuals
+
+
+def _event(changes: Array, one_image: Array) -> Array:
+    """How much a change weighs that is as large as those seen; as much as an image where none is."""
+    total = changes.sum(-1)
+    seen = total > _ROUNDING
+    return np.where(seen, np.square(changes).sum(-1) / np.where(seen, total, 1), one_image)
 
 
 def _squares(values: Array) -> Array:

@@ -8,7 +8,7 @@ intervals over runs is 92 to 97.5 % in simulation (`tests/benchmarks/change_cove
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,33 @@ from numpy.typing import ArrayLike
 from testbed.errors import ShapeError
 from testbed.metrics.intervals import Array, Interval, Side, sum_clusters, tails, weighted_proportion
 from testbed.records import IntArray
+
+
+class RunSpread(NamedTuple):
+    """What runs vary beyond their images.
+
+    Args:
+        error: (...) standard error of their mean.
+        runs: how many there are.
+        kind: of runs, in words.
+    """
+
+    error: Array
+    runs: int
+    kind: str
+
+    def widened(self, interval: Interval, value: Array, below: float, above: float) -> Interval:
+        """The interval of the images, widened in squares with Student's t. Args: as `Factors.over_runs`."""
+        from scipy.special import stdtrit
+
+        if self.runs == 1:
+            return interval
+        low, high = interval.low, interval.high
+        if below:
+            low = value - np.hypot(value - low, stdtrit(self.runs - 1, below) * self.error)
+        if above:
+            high = value + np.hypot(high - value, stdtrit(self.runs - 1, above) * self.error)
+        return Interval(low, high, f"{interval.method} + t over {self.runs} {self.kind}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,21 +106,16 @@ class Factors:
             residuals: (..., runs, n) each image's part of the departure of its run from the estimate.
         Source: Nadeau & Bengio, Machine Learning 52, 2003; two-way layout with one run and image per cell.
         """
-        from scipy.special import stdtrit
+        return self.run_spread(residuals).widened(interval, value, *tails(self.confidence, self.side))
 
+    def run_spread(self, residuals: Array) -> RunSpread:
+        """What the runs vary beyond their images, as `over_runs` adds it. Args: residuals: as there."""
         runs = residuals.shape[-2]
-        if runs == 1:
-            return interval
-        variance = residuals.sum(-1).var(-1, ddof=1) * (1 / runs + (self.resplit or 0.0))
-        error = np.sqrt(np.maximum(0, variance - self._variance_of_images(residuals)))
-        below, above = tails(self.confidence, self.side)
-        low, high = interval.low, interval.high
-        if below:
-            low = value - np.hypot(value - low, stdtrit(runs - 1, below) * error)
-        if above:
-            high = value + np.hypot(high - value, stdtrit(runs - 1, above) * error)
         kind = "runs" if self.resplit is None else "re-splits (Nadeau-Bengio)"
-        return Interval(low, high, f"{interval.method} + t over {runs} {kind}")
+        if runs == 1:
+            return RunSpread(np.zeros(residuals.shape[:-2]), runs, kind)
+        variance = residuals.sum(-1).var(-1, ddof=1) * (1 / runs + (self.resplit or 0.0))
+        return RunSpread(np.sqrt(np.maximum(0, variance - self._variance_of_images(residuals))), runs, kind)
 
     def _variance_of_images(self, residuals: Array) -> Array:
         """What images put into the variance of the runs' mean; less what is common to runs that see the same images."""

@@ -7,7 +7,7 @@ import pytest
 from tests.testbed.metrics.simulations import benchmark
 
 from testbed.errors import ShapeError
-from testbed.metrics.changes import ratio_difference
+from testbed.metrics.changes import RatioDifference, ratio_difference
 from testbed.metrics.intervals import clopper_pearson
 
 ONES = np.ones(400)
@@ -42,6 +42,24 @@ def test_many_differences_have_the_linearised_variance_of_two_ratios() -> None:
     low, high, _ = ratio_difference((parts[0], parts[1]), (wholes[0], wholes[1]), num_draws=5)
     value = ratios[0] - ratios[1]
     assert (low, high) == pytest.approx((value - 1.96 * error, value + 1.96 * error), abs=2e-4)
+
+
+def test_images_that_flip_in_a_few_draws_each_have_the_linearised_variance_too() -> None:
+    """One more event is as large as those seen, a tenth of an image, and does not outweigh them."""
+    rng = np.random.default_rng(4)
+    parts = rng.binomial(25, 0.1, (2, 200)) / 25
+    error = (parts[0] - parts[1]).std(ddof=1) / np.sqrt(200)
+    low, high, _ = ratio_difference((parts[0], parts[1]), (np.ones(200), np.ones(200)), num_draws=25)
+    assert (high - low) / (2 * 1.972 * error) == pytest.approx(1, abs=0.06)
+
+
+def test_exact_tails_of_images_that_all_rise_are_those_of_their_number() -> None:
+    """Twelve of 400, and none falls: Clopper and Pearson's bounds, added in squares, at any level."""
+    data = RatioDifference.of((np.repeat([1.0, 0.0], [12, 388]), np.zeros(400)), (ONES, ONES))
+    for tail in (0.025, 1e-4, 1e-9):
+        ups, downs = (clopper_pearson(count, 400, confidence=1 - 2 * tail) for count in (12, 0))
+        low = data.interval(tail, tail, is_exact=True).low
+        assert low == pytest.approx(12 / 400 - np.hypot(12 / 400 - ups.low, downs.high), rel=1e-6)
 
 
 def test_models_that_lose_everything_still_differ_by_chance() -> None:

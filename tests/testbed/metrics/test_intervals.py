@@ -14,6 +14,7 @@ from testbed.errors import DataError, ShapeError
 from testbed.metrics.changes import relative_change
 from testbed.metrics.intervals import (
     Side,
+    Units,
     clopper_pearson,
     clustered_proportion,
     tails,
@@ -232,3 +233,32 @@ def test_coverage_by_simulation(scenario) -> None:  # type: ignore[no-untyped-de
     assert found["covered"] > 0.93 - 0.014
     assert found["covered"] < scenario.most + 0.014
     assert found["least width"] > 1e-3
+
+
+@pytest.mark.parametrize("k", [0, 1, 12, 50, 88, 100])
+def test_exact_tails_are_clopper_and_pearsons_however_many_the_events(k: int) -> None:
+    for tail in (0.025, 1e-6, 1e-12):
+        low, high, method = Units.of(ones(k, 100), np.ones(100)).exact_interval(tail, tail)
+        exact = clopper_pearson(k, 100, confidence=1 - 2 * tail)
+        assert (low, high, method) == (pytest.approx(exact.low, rel=1e-3), pytest.approx(exact.high, rel=1e-3), "exact")
+
+
+def test_exact_tails_are_nested_down_to_what_numbers_hold() -> None:
+    values = np.random.default_rng(5).binomial(10, 0.02, 500) / 10
+    data = Units.of(values, np.ones(500), num_draws=10)
+    found = [data.exact_interval(tail, tail) for tail in np.geomspace(0.4, 1e-300, 200)]
+    assert np.all(np.diff([one.low for one in found]) < 0)
+    assert np.all(np.diff([one.high for one in found]) > 0)
+
+
+def test_exact_bounds_of_one_side_leave_the_other_open() -> None:
+    data = Units.of(ones(12, 100), np.ones(100))
+    assert data.exact_interval(0.05, 0.0)[:2] == pytest.approx((data.exact_interval(0.05, 0.05).low, 1.0))
+    assert data.exact_interval(0.0, 0.05)[:2] == pytest.approx((0.0, data.exact_interval(0.05, 0.05).high))
+
+
+def test_few_units_that_vary_widen_exact_tails() -> None:
+    """Of eight patients nobody knows the variance well: Student's t of 7 degrees instead of a normal deviate."""
+    values, labels = np.repeat([1.0, 0.0], 40), np.repeat(np.arange(8), 10)
+    few = Units.of(values, np.ones(80), clusters=labels).exact_interval(0.025, 0.025)
+    assert few.high - few.low > clopper_pearson(4, 8).high - clopper_pearson(4, 8).low
