@@ -223,9 +223,10 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
     yield "; ".join(_sample_words(column.stored) for column in report.columns) + "."
     yield from _nonfinite(report)
     if report.marks:
-        runs = any(len(column.stored.grid.clean) > 1 for column in report.columns)
-        test = "intervals of the difference, Bonferroni" if runs else "sign flips of images, Holm"
-        yield f"*: best; ~: not distinguishable from the best (paired over images: {test} over all rows and pairs)."
+        yield (
+            "*: best; ~: not distinguishable from the best (paired over images: intervals of the difference, Holm over "
+            "all rows and pairs)."
+        )
     elif len(report.columns) > 1:
         yield f"The models are not compared with each other, because {report.not_compared}."
     if lacking := [name for name in COMMON if name not in report.rows]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.metrics.permutation import mcnemar_p
+from testbed.metrics.significance import mcnemar_p
 from testbed.records import IntArray
 
 LEVEL = 0.01  # of one examination: chance of any alarm on a sound run

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from testbed.fingerprint import fingerprint
 from testbed.metrics.best import Mark, marks
 from testbed.metrics.comparison import Outcomes
 from testbed.metrics.corruption import (
@@ -253,11 +252,5 @@ def _marks(
         return None if missing_words(grid.cells, cells) else grid.outcomes(cells)
 
     table = [[outcomes(model.grid, cells) for model in models] for cells in wanted.values()]
-    found = marks(table, key=_key(models), confidence=precision.confidence)
+    found = marks(table, confidence=precision.confidence)
     return dict(zip(wanted, found, strict=True))
-
-
-def _key(models: Sequence[StoredGrid]) -> int:
-    """Of the random sign patterns: the same for the same evaluations, in any store."""
-    all_runs = [[run.evaluation.fingerprint for run in group] for model in models for group in model.groups.values()]
-    return int(fingerprint(sorted(all_runs))[:16], 16)

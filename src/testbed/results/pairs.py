@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from testbed.errors import DataError, UnknownNameError, suggestion
-from testbed.fingerprint import fingerprint
 from testbed.metrics.intervals import Side
 from testbed.metrics.paired import Contrast, accuracy_contrast, contrast
-from testbed.metrics.permutation import holm
+from testbed.metrics.significance import holm
 from testbed.results.numerics import arithmetic_key, arithmetic_words
 from testbed.results.precision import Precision
 from testbed.results.records import number
@@ -191,19 +190,12 @@ def _rows(runs: list[tuple[Run, Run]], precision: Precision) -> list[PairRow]:
     first, second = (
         outcomes_of([[pair[index] for pair in fit] for fit in fits.values()], precision) for index in (0, 1)
     )
-    key = _key(runs)
 
     def row(name: str) -> PairRow:
         a, b = (replace(one, factors=one.factors.of(side=precision.side(SIDES[name]))) for one in (first, second))
         if name == "accuracy":
-            return PairRow(runs=runs, contrast=accuracy_contrast(a.shifted, b.shifted, a.factors, key=key))
-        return PairRow(runs=runs, contrast=contrast(name, a, b, key=key))
+            return PairRow(runs=runs, contrast=accuracy_contrast(a.shifted, b.shifted, a.factors))
+        return PairRow(runs=runs, contrast=contrast(name, a, b))
 
     is_shifted = all(run.clean is not None for pair in runs for run in pair)
     return [row(name) for name in (("accuracy", "mscr", "loss") if is_shifted else ("accuracy",))]
-
-
-def _key(runs: Iterable[tuple[Run, Run]]) -> int:
-    """Of the random sign patterns: the same for the same evaluations, in any store."""
-    marks = [[run.evaluation.fingerprint for run in pair] for pair in runs]
-    return int(fingerprint(marks)[:16], 16)

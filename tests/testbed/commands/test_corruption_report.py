@@ -70,7 +70,9 @@ def test_table_has_a_row_per_corruption_and_the_means_below(options: Any, capsys
     assert "95 % intervals over samples" in notes
     assert "the error less the clean error, in percentage points. That of every cell (raw_rce), and CE" in notes
     assert "Left out" not in notes
-    assert "*: best; ~: not distinguishable from the best (paired over images: sign flips of images, Holm" in notes
+    assert (
+        "*: best; ~: not distinguishable from the best (paired over images: intervals of the difference, Holm" in notes
+    )
     assert "Of the 15 common corruptions, 13 are missing: gaussian_noise" in notes
     assert "errors that are not divided by one's are no mCE: mCE, relative mCE." in notes
     assert "Undefined for net-a, net-b, because severity 3, 4, 5 of snow, severity 3, 4, 5 of fog and all of" in notes
@@ -92,7 +94,7 @@ def test_fitted_models_show_their_spread(options: Any, lab: Any, capsys: Any) ->
     values = [17 / 24, 17 / 24, 16 / 24]
     assert rows["sd over runs"].split()[3] == f"{100 * np.std(values, ddof=1):.2f}"
     assert "fitted: 8 samples x 1 draw with each of 3 fitted models, seeds 0, 1, 2" in rows[""]
-    assert "intervals of the difference, Bonferroni" in rows[""]
+    assert "intervals of the difference, Holm" in rows[""]
 
 
 def test_what_one_model_lacks_is_told_with_the_command_that_fills_it(options: Any, lab: Any, capsys: Any) -> None:

@@ -141,6 +141,6 @@ def test_commands_are_options_of_db(command: Command, lab: Any, options: Any) ->
     done = command("db.py", "--mscr", "--compare", "net-a", "net-b", "--db-url", options["db_url"], "--confidence", 0.9)
     assert done.code == 0, done.err
     assert "90 % intervals" in done.out
-    assert "sign flip of images" in done.out
+    assert "inversion of the interval" in done.out
     refused = command("db.py", "--mscr", "--epsilon", 0.07, "--db-url", options["db_url"])
     assert (refused.code, refused.err.count("eval.py")) == (2, 1)

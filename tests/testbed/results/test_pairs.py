@@ -36,7 +36,6 @@ def test_accuracy_mscr_and_loss_are_compared_on_common_settings(lab: Any) -> Non
     assert mscr.values == pytest.approx((100 * (2.5 - 6) / 6, 100 * (4.5 - 5) / 5))
     assert loss.difference.value == pytest.approx(100 * (3.5 / 6 - 0.5 / 5))
     assert pair_record(rows[2])["models"] == ["a", "b"]
-    assert all(row.holm >= row.contrast.p_value for row in rows)
     assert [row.evaluation.setting for row in compared(lab, settings=("toy",))] == ["toy"]
 
 
@@ -78,7 +77,7 @@ def test_what_draws_nothing_stands_beside_every_run(lab: Any) -> None:
     (row,) = compared(lab)
     assert len(row.runs) == 3
     assert row.contrast.values == pytest.approx((75, 62.5))
-    assert (row.contrast.p_value, row.holm) == (None, None)
+    assert row.contrast.p_value == row.holm > 0.05
     assert "t over 3 runs" in row.contrast.difference.method
 
 
