@@ -54,7 +54,7 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
         f"difference: {models[0]} less {models[1]}, percentage points, on the same samples and noise. "
         f"{precision_words(precision).capitalize()}, each for itself. n is samples x draws (x runs).",
         f"p: smallest level at which the interval excludes 0{side}, or by McNemar's exact test where a sample has one "
-        "answer. Holm: corrected for the rows of this table.",
+        "answer. Holm: corrected for the settings of this table, each metric for itself.",
     ]
     shared = dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws([pair[0] for pair in row.runs]))
     notes += [f"{setting}: {SHARED_DRAWS}." for setting in shared]

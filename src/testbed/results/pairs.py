@@ -29,7 +29,7 @@ class PairRow:
     Args:
         runs: the evaluations of the two, run by run.
         contrast: the values, their difference (first less second), and the test.
-        holm: the p-value, corrected for the rows of the table that have one.
+        holm: the p-value, corrected for the rows of the table of the same metric: a setting is asked about once.
     """
 
     runs: Sequence[tuple[Run, Run]]
@@ -89,8 +89,7 @@ def compare_models(
         )
     pairs = [pair for setting in common for pair in _alike(first[setting], second[setting])]
     rows = [row for ours, theirs in pairs for row in _rows(_paired(ours, theirs), precision)]
-    corrected = iter(holm([row.contrast.p_value for row in rows if row.contrast.p_value is not None]))
-    return [row if row.contrast.p_value is None else replace(row, holm=float(next(corrected))) for row in rows]
+    return _corrected(rows)
 
 
 def pair_record(row: PairRow) -> dict[str, Any]:
@@ -112,6 +111,19 @@ def pair_record(row: PairRow) -> dict[str, Any]:
         "num_draws": evaluation.num_draws,
         "seeds": [max(first.seed, second.seed) for first, second in row.runs],
     }
+
+
+def _corrected(rows: Sequence[PairRow]) -> list[PairRow]:
+    """Each metric for itself: accuracy, MSCR and loss of a setting answer one question, which is not asked thrice."""
+    p_values: dict[str, list[float]] = {}
+    for row in rows:
+        if row.contrast.p_value is not None:
+            p_values.setdefault(row.contrast.difference.name, []).append(row.contrast.p_value)
+    corrected = {name: iter(holm(of_metric)) for name, of_metric in p_values.items()}
+    return [
+        row if row.contrast.p_value is None else replace(row, holm=float(next(corrected[row.contrast.difference.name])))
+        for row in rows
+    ]
 
 
 def _by_setting(groups: Iterable[Group]) -> dict[str, list[Group]]:

@@ -39,6 +39,20 @@ def test_accuracy_mscr_and_loss_are_compared_on_common_settings(lab: Any) -> Non
     assert [row.evaluation.setting for row in compared(lab, settings=("toy",))] == ["toy"]
 
 
+def test_a_setting_is_corrected_for_once_and_not_for_each_metric(lab: Any) -> None:
+    """Two settings have accuracies and one has MSCR and loss: the smaller p of accuracy counts twice, all else once."""
+    lab.num_samples = 60
+    images = np.arange(60)
+    lab.pair("a", images < 60, np.stack([images < 58] * 2))
+    lab.pair("b", images < 52, np.stack([images < 40] * 2))
+    first, second, mscr, loss = compared(lab)
+    assert [row.contrast.difference.name for row in (first, second)] == ["accuracy", "accuracy"]
+    assert second.contrast.p_value < first.contrast.p_value
+    assert second.holm == pytest.approx(2 * second.contrast.p_value)
+    assert first.holm == first.contrast.p_value
+    assert [row.holm for row in (mscr, loss)] == [row.contrast.p_value for row in (mscr, loss)]
+
+
 def test_same_store_gives_the_same_p_values(lab: Any) -> None:
     lab.num_samples = 60
     rng = np.random.default_rng(0)
