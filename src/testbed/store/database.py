@@ -38,17 +38,27 @@ class Database:
         self.path = Path(parsed.database or "").expanduser() if parsed.get_backend_name() == "sqlite" else None
         self.url = parsed.render_as_string(hide_password=True)
         if self.path is None:
-            self.engine = _server_engine(parsed)
+            self.engine, self._file = _server_engine(parsed), None
         else:
-            self.engine = sqlite.connect(self.path, read_only=read_only, create=create)
+            self.engine, self._file = sqlite.connect(self.path, read_only=read_only, create=create)
 
     def close(self) -> None:
         """Closes all connections."""
-        self.engine.dispose()
+        if self._file is None:
+            self.engine.dispose()
+        elif self.read_only or self._file.may_close():
+            self.engine.dispose()
+            self._file.close()
+
+    def check_file(self) -> None:
+        """Raises: StoreError: what is written no longer goes to the file that was named."""
+        if self._file is not None and not self.read_only:
+            self._file.check()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection in a transaction that sees one state of the database; nothing is to be written on it."""
+        self.check_file()
         with self._translated(), self.engine.connect() as connection, connection.begin():
             yield connection
 
@@ -57,10 +67,12 @@ class Database:
         """A connection in a transaction that is kept as a whole or, on any error, not at all."""
         if self.read_only:
             raise StoreError(f"The database {self.url} was opened for reading only.")
+        self.check_file()
         with self._translated(), self.engine.connect() as connection:
             connection = connection.execution_options(is_writer=True)
             with connection.begin():
                 yield connection
+                self.check_file()
 
     def size(self) -> int:
         """Bytes that the database takes on its disk."""
@@ -72,6 +84,7 @@ class Database:
     def compact(self) -> None:
         """Gives the space of what was deleted back to the disk; takes as much free space as the database meanwhile."""
         if self.path is not None:
+            self.check_file()
             sqlite.compact(self.path)
             return
         with self._translated(), self.engine.connect() as connection:  # a server vacuums outside of transactions only

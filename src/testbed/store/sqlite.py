@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from testbed.errors import StoreError
 from testbed.store.columns import json_text
+from testbed.store.named_file import APPLICATION_ID_AT, NamedFile
 
 APPLICATION_ID = 0x52425354
 PAGE_SIZE = 65536  # megabyte-sized rows are written 2.6 times as fast as with 4096; fixed once a table exists
@@ -20,56 +22,63 @@ CACHE_KIB = 65536  # holds several shards: a transaction that outgrows the cache
 BUSY_SECONDS = 60.0
 
 _MAGIC = b"SQLite format 3\0"
-_HEADER_BYTES = 100
-_APPLICATION_ID_AT = slice(68, 72)
 
 
-def connect(path: Path, *, read_only: bool, create: bool) -> Engine:
-    """An engine on the database file `path`, made if need be; a file that is not ours is not touched.
+def connect(path: Path, *, read_only: bool, create: bool) -> tuple[Engine, NamedFile]:
+    """An engine on the database file `path`, made if need be, and that file; one that is not ours is not touched.
 
     Raises: StoreError: no such file, not a database of the testbed, or not writable.
     """
     try:
         is_new = not path.exists() or path.stat().st_size == 0
-        if not is_new:
-            _check_header(path)
-        elif read_only or not create:
+        if is_new and (read_only or not create):
             raise StoreError(f"There is no database at {path}. Check the path, or evaluate something into it first.")
-        else:
+        if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
             _begin_file(path)
+        file = NamedFile(path)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"The database {path} cannot be opened: {error}. Give another path.") from error
-    return _engine(path, read_only=read_only)
+    try:
+        _check_header(path, file.header())
+    except StoreError:
+        file.close()
+        raise
+    return _engine(file, read_only=read_only), file
 
 
-def _check_header(path: Path) -> None:
+def _check_header(path: Path, header: bytes) -> None:
     """Looks at the bytes themselves: opening a foreign database could already change it."""
-    with open(path, "rb") as stream:
-        header = stream.read(_HEADER_BYTES)
     if not header.startswith(_MAGIC):
         raise StoreError(f"{path} is not an SQLite database. It was left untouched; give another path.")
-    if int.from_bytes(header[_APPLICATION_ID_AT], "big") != APPLICATION_ID:
+    if int.from_bytes(header[APPLICATION_ID_AT], "big") != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program. It was left untouched; give another path.")
 
 
 def _begin_file(path: Path) -> None:
-    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA application_id").fetchone() == (0,):  # nobody was faster
+            connection.execute(f"PRAGMA user_version={1 + secrets.randbelow(2**31 - 1)}")  # by which it is known again
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode=WAL")
 
 
-def _engine(path: Path, *, read_only: bool) -> Engine:
+def _engine(file: NamedFile, *, read_only: bool) -> Engine:
+    path = file.path
     uri = path.absolute().as_uri() + _mode(path, read_only=read_only)
 
     def open_file() -> sqlite3.Connection:
+        file.check()  # its log would be applied to another file of its name
         connection = sqlite3.connect(
             uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )  # fmt: skip
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        file.add(connection)
         return connection
 
     engine = create_engine("sqlite://", creator=open_file, json_serializer=json_text)

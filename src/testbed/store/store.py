@@ -70,18 +70,22 @@ class Store(Reader):
         return cls(database)
 
     def close(self) -> None:
-        """Gives back the lock and closes all connections."""
+        """Gives back the lock and closes all connections. Raises: StoreError: the file was removed or replaced."""
         with suppress(StoreError):  # a lock that cannot be given back expires
             if self._lock is not None:
                 self._lock.release()
         self._lock = None
-        self._database.close()
+        try:
+            self._database.check_file()
+        finally:
+            self._database.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with suppress(*() if kind is None else (StoreError,)):  # what went wrong first is told
+            self.close()
 
     # One driver at a time
 
