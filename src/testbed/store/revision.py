@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, insert, inspect, select
 
 from testbed.errors import BusyError, StoreError
 from testbed.store import digests, schema, sqlite
+from testbed.store.backup import back_up
 from testbed.store.database import Database
 from testbed.store.lock import holder
 
@@ -110,5 +111,5 @@ def _back_up(database: Database, revision: str) -> Path | None:
     if database.path is None:
         return None
     backup = database.path.with_name(f"{database.path.name}.{revision}.bak")
-    sqlite.copy(database.path, backup)
+    back_up(database.path, backup)
     return backup

@@ -100,20 +100,6 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
 
-def copy(path: Path, backup: Path) -> None:
-    """Writes a consistent, compact copy of the database `path` to the new file `backup`.
-
-    Raises: StoreError: the copy exists already, or cannot be written.
-    """
-    if backup.exists():
-        raise StoreError(f"The backup {backup} exists already. Move it away and run the same command again.")
-    try:
-        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
-            connection.execute("VACUUM INTO ?", (str(backup),))
-    except sqlite3.Error as error:
-        raise StoreError(f"The database {path} cannot be copied to {backup}: {error}.") from error
-
-
 def compact(path: Path) -> None:
     """Rewrites the database without its unused pages, and empties its write-ahead log.
 

@@ -221,10 +221,7 @@ def test_a_failed_upgrade_changes_nothing(old: Path, monkeypatch: pytest.MonkeyP
         revision.upgrade(old)
     assert contents(old) == before
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="exists already"):
-        revision.upgrade(old)
-    old.with_name("store.sqlite.v0.1.0.bak").unlink()
-    assert revision.upgrade(old) is not None
+    assert revision.upgrade(old) is not None, "its own backup is no obstacle"
 
 
 def test_a_database_in_use_is_not_upgraded(old: Path) -> None:
