@@ -11,6 +11,7 @@ from plotting.drawing.paper_figures import Job
 
 from testbed.commands.action import reading
 from testbed.errors import TestbedError
+from testbed.masking import masked
 from testbed.shift_pairs import SHIFT_PAIRS, ShiftPair, pair_of
 
 Place = Mapping[str, Any]  # a database, as the options of the scripts name it
@@ -53,7 +54,7 @@ def missing_lines(missing: Sequence[Missing], drawn: Sequence[Job]) -> list[str]
 def database_options(place: Place) -> list[str]:
     """The options that name a database."""
     given = {"--db-url": place["db_url"], "--logdir": place["logdir"]}
-    return [str(part) for option in given.items() if option[1] for part in option]
+    return [masked(str(part)) for option in given.items() if option[1] for part in option]
 
 
 def _lacking(one: Missing) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from plotting.safety_case.document import Section, Table
 from plotting.safety_case.evidence import Evidence
 
+from testbed.masking import masked
 from testbed.provenance import revision_words
 from testbed.results.data_facts import DataFacts
 from testbed.results.numerics import arithmetic_words
@@ -97,7 +98,7 @@ def _run(run: Mapping[str, Any], count: int) -> dict[str, str]:
         "code": revision_words(run.get("code_revision") or "") or "not from a git checkout",
         "versions": versions or "not known",
         "devices": ", ".join(map(str, run.get("devices") or ())) or "not known",
-        "command": shlex.join(map(str, run.get("argv") or ())) or "not known",
+        "command": shlex.join(masked(str(argument)) for argument in run.get("argv") or ()) or "not known",
     }
 
 

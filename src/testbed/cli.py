@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from testbed.errors import TestbedError
 from testbed.interruption import Terminated
+from testbed.masking import masked_text
 from testbed.offline import NO_DOWNLOAD_VARIABLE, forbid_downloads
 from testbed.paths import DATA_VARIABLE
 from testbed.visible import visible
@@ -206,7 +207,9 @@ def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
     try:
         result: Any = command.main(args=args, standalone_mode=False, complete_var=_complete_variable())
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        say(shown.getvalue().rstrip("\n"))
         return error.exit_code
     except TestbedError as error:
         say(f"Error: {error}")
@@ -234,7 +237,7 @@ def _terminate(number: int, frame: object) -> NoReturn:
 
 def say(line: str) -> None:
     """Prints a line for people, on stderr: stdout is for results."""
-    print(visible(line, in_one_line=False), file=sys.stderr, flush=True)
+    print(visible(masked_text(line), in_one_line=False), file=sys.stderr, flush=True)
 
 
 Tell = Callable[[str], None]

@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from testbed.masking import masked
+
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "numba", "pillow", "sqlalchemy")
 _CHANGED = "+"  # behind the commit of a checkout in which files were changed
 
@@ -22,7 +24,7 @@ def provenance(*, devices: Sequence[str]) -> dict[str, Any]:
         "host": platform.node(),
         "pid": os.getpid(),
         "user": _user(),
-        "argv": [_without_password(argument) for argument in sys.argv],
+        "argv": [masked(argument) for argument in sys.argv],
         "code_revision": _code_revision(),
         "versions": {"python": platform.python_version(), **_versions()},
         "devices": list(devices),
@@ -61,12 +63,3 @@ def revision_words(revision: str) -> str:
     """A code revision, as a run keeps it, for people: the `+` of changed files is put into words."""
     commit = revision.removesuffix(_CHANGED)
     return revision if commit == revision else f"{commit}, with uncommitted changes"
-
-
-def _without_password(argument: str) -> str:
-    """A command-line argument with the password of a database URL taken out."""
-    scheme, separator, rest = argument.partition("://")
-    credentials, at, host = rest.rpartition("@")
-    if not (separator and at and ":" in credentials):
-        return argument
-    return f"{scheme}://{credentials.split(':')[0]}:***@{host}"

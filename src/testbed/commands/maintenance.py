@@ -10,6 +10,7 @@ from testbed.cli import EXIT_SOME_FAILED, say
 from testbed.commands.action import Options, definitions, print_json, reading, store_url, writing
 from testbed.commands.places import sqlite_file
 from testbed.data.eviction import kept_banks
+from testbed.masking import masked
 from testbed.paths import cache_root, data_root
 from testbed.store import revision, verification
 from testbed.store.verification import Verification
@@ -96,9 +97,7 @@ def _places(options: Options) -> Iterator[_Place]:
         for backup in sorted(file.absolute().parent.glob(f"{file.name}.*.bak")):
             yield _Place("backup", backup, _size([backup]))
     else:
-        from sqlalchemy import make_url
-
-        yield _Place("database", make_url(url).render_as_string(hide_password=True), None)
+        yield _Place("database", masked(url), None)
     checkpoints = Path("checkpoints").absolute()
     for what, folder in (("caches", cache_root()), ("data sets", data_root()), ("checkpoints", checkpoints)):
         yield _Place(what, folder.absolute(), _size(folder.rglob("*")) if folder.exists() else None)

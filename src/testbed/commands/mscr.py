@@ -11,6 +11,7 @@ from testbed.cli import EXIT_SOME_FAILED, say
 from testbed.commands.action import Options, print_json, reading
 from testbed.commands.precision import precision_of, precision_words
 from testbed.errors import UnknownNameError
+from testbed.masking import masked
 from testbed.records import NORMS, MetricValue
 from testbed.report import NORM_SYMBOLS, SHARED_DRAWS, WIDTH, aligned_table, interval_cell, separation_words
 
@@ -64,7 +65,7 @@ def fill_command(
     options: Options, models: Iterable[str], setting: str | Sequence[str], seeds: Sequence[int] = ()
 ) -> str:
     """The command line that evaluates models on a setting, or on several, into the store that was asked."""
-    store = ["--db"] if not options["db_url"] else ["--db-url", str(options["db_url"])]
+    store = ["--db"] if not options["db_url"] else ["--db-url", masked(str(options["db_url"]))]
     store = ["--logdir", str(options["logdir"])] if options["logdir"] else store
     settings = [setting] if isinstance(setting, str) else setting
     names = ["--models", *dict.fromkeys(models), "--eval-settings", *settings]

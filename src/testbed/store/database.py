@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, func, select
 from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from testbed.errors import StoreError, TestbedError
+from testbed.masking import masked_text
 from testbed.store import digests, sqlite
 from testbed.store.columns import json_text
+from testbed.store.database_url import parse_url, secrets_of, shown_url
 
 T = TypeVar("T")
 
@@ -33,10 +35,11 @@ class Database:
             create: make the file and its folders where there are none.
         Raises: StoreError: the URL is not understood, or the database cannot be opened.
         """
-        parsed = _parse(url)
+        parsed = parse_url(url)
         self.read_only = read_only
         self.path = Path(parsed.database or "").expanduser() if parsed.get_backend_name() == "sqlite" else None
-        self.url = parsed.render_as_string(hide_password=True)
+        self.url = shown_url(parsed)
+        self._secrets = secrets_of(parsed)
         if self.path is None:
             self.engine, self._file = _server_engine(parsed), None
         else:
@@ -121,23 +124,10 @@ class Database:
             return damage
         origin = getattr(error, "orig", None)
         message = (str(origin or error).strip() or type(error).__name__).splitlines()[0]
+        message = masked_text(message, self._secrets)
         if isinstance(error, OperationalError) and getattr(origin, "sqlstate", "") is None:  # no server answered
             return f"The database {self.url} cannot be reached: {message}. Start its server, or check the URL."
         return f"The database {self.url} refused a statement: {message}"
-
-
-def _parse(url: str | Path) -> URL:
-    if isinstance(url, Path) or "://" not in url:
-        return URL.create("sqlite", database=str(url))
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreError(f"'{url}' is not a database URL. Give sqlite:///FILE or the path of a file.") from error
-    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-        raise StoreError(f"Databases of the kind '{parsed.get_backend_name()}' are not supported. Give sqlite:///FILE.")
-    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise StoreError(f"'{url}' names no file. Give sqlite:///FILE: results must outlive the program.")
-    return parsed
 
 
 def _server_engine(url: URL) -> Engine:

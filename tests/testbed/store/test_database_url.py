@@ -1,0 +1,75 @@
+"""The parts of a database URL: used, or refused with what to do; never cut off, and never shown where secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.postgresql import Server
+
+from testbed.errors import StoreError
+from testbed.store.store import Store
+
+HIDDEN = "tops3cret"
+
+
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("sqlite:///{folder}/a?b.sqlite", "give the path alone"),
+        ("sqlite:///{folder}/a.sqlite?mode=ro", "Leave them out"),
+        ("sqlite:///{folder}/a.sqlite?", "Leave them out"),
+        ("sqlite:///?x", "Leave them out"),
+        ("sqlite://host/{folder}/a.sqlite", "Give sqlite:///FILE"),
+        ("sqlite://me:tops3cret@/{folder}/a.sqlite", "Give sqlite:///FILE"),
+        ("postgresql+psycopg://me:tops3cret@host:port/db", "USER@HOST:PORT/NAME"),
+        ("postgresql+psycopg://host:99999999/db?password=tops3cret", "."),
+        ("postgresql+psycopg://me@host/db?pasword=tops3cret", "Did you mean password"),
+        ("postgresql+psycopg://me@host/db?colour=tops3cret", "'colour' is no option.*Leave it out"),
+        ("host=nowhere password=tops3cret dbname=x", r"Write it as postgresql\+psycopg://"),
+        ("mysql://me:tops3cret@host/x", "'mysql' are not supported"),
+    ],
+)
+def test_a_part_that_would_not_be_used_is_refused(
+    tmp_path: Path, url: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match=remedy) as caught:
+        Store.open(url.format(folder=tmp_path))
+    assert HIDDEN not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_with_a_question_mark_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "a?b.sqlite"
+    with Store.open(str(path)) as store:
+        assert store.url == str(path)
+    with Store.open(store.url, create=False):
+        assert path.exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://me:tops3cret@/db?host=/nowhere",
+        "postgresql+psycopg:///db?host=/nowhere&password=tops3cret",
+        "postgresql+psycopg:///db?host=/nowhere&sslpassword=tops3cret",
+        "postgresql+psycopg:///db?host=/nowhere&service=tops3cret",
+        "postgresql+psycopg:///db?host=/nowhere&passfile=tops3cret&user=me",
+        "postgresql+psycopg:///db?host=/nowhere&require_auth=tops3cret",
+        "postgresql+psycopg:///db?host=/nowhere&options=tops3cret",
+    ],
+)
+def test_the_message_of_a_driver_shows_no_secret(url: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError) as caught:
+        Store.open(url)
+    assert HIDDEN not in str(caught.value)
+
+
+def test_a_server_is_reached_by_options_and_shown_without_its_password(postgresql: Server) -> None:
+    url = f"{postgresql.new_database()}&password={HIDDEN}"
+    with Store.open(url) as store:
+        assert store.url.endswith("&password=***")
+        assert HIDDEN not in store.url
