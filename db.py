@@ -16,6 +16,7 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
 
 @click.command(cls=ManyCommand, no_args_is_help=True)
 @click.option("--upgrade", is_flag=True, help="Bring the database to this version's schema, after a backup.")
+@click.option("--release-lock", is_flag=True, help="Free the database from a program that no longer runs.")
 @click.option("--merge", metavar="URL", help="Take over what another database holds; nothing is overwritten.")
 @click.option("--add-model", multiple=True, metavar="NAME...", help="Put models into the database unevaluated.")
 @click.option("--add-eval-setting", multiple=True, metavar="NAME...", help="Put settings into the database.")
@@ -146,7 +147,10 @@ from testbed.cli import ManyCommand, data_root_option, no_download_option, run
     help="Of --effective-robustness: what the line is straight on. [default: logit]",
 )  # fmt: skip
 @click.option("--by-family", is_flag=True, help="Of --effective-robustness: draw families of models for intervals.")
-@click.option("--override", is_flag=True, help="Let --save-logits, --export, --import-csv replace, --purge delete.")
+@click.option(
+    "--override", is_flag=True,
+    help="Let --save-logits, --export, --import-csv replace, --purge delete, --release-lock trust you.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON.")
 @click.option("--db-url", envvar="TESTBED_DB", metavar="URL", help="The database. [default: results/testbed.sqlite]")
 @click.option("--logdir", type=click.Path(path_type=Path), help="Use the database of this log directory instead.")

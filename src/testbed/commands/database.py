@@ -14,6 +14,7 @@ from testbed.commands.action import Action
 # what computes from it, what shows it, what leaves it.
 ACTIONS: dict[str, str] = {
     "upgrade": "maintenance",
+    "release_lock": "maintenance",
     "merge": "exchange",
     "add_model": "administration",
     "add_eval_setting": "administration",

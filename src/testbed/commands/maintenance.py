@@ -12,7 +12,8 @@ from testbed.commands.places import sqlite_file
 from testbed.data.eviction import kept_banks
 from testbed.masking import masked
 from testbed.paths import cache_root, data_root
-from testbed.store import revision, verification
+from testbed.store import lock, revision, verification
+from testbed.store.database import Database
 from testbed.store.verification import Verification
 
 
@@ -21,6 +22,16 @@ def upgrade(options: Options) -> None:
     backup = revision.upgrade(store_url(options))
     kept = f" A backup of what it was is {backup}." if backup else ""
     say(f"The database has this version's schema.{kept}")
+
+
+def release_lock(options: Options) -> None:
+    """Gives back the lock of a program that no longer runs; with --override also of one on another machine."""
+    database = Database(store_url(options), create=False)  # of any schema: an upgrade may wait for this
+    try:
+        owner = lock.release_lock(database, is_told_dead=options["override"])
+    finally:
+        database.close()
+    say("The database is free." if owner is None else f"Released the lock of {owner}, which no longer runs.")
 
 
 def verify(options: Options) -> int:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +17,7 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 from testbed.errors import BusyError, StoreError
 from testbed.store.columns import UtcDateTime
 from testbed.store.database import Database, insert_new
+from testbed.store.owner import address, host_of, is_known_alive, is_known_dead
 from testbed.store.schema import locks
 
 BEATS = 8  # signs of life within the time after which silence means death
@@ -45,7 +44,7 @@ class DriverLock:
         self._last_beat = time.monotonic()
         self._token = uuid4().hex
         row: dict[str, Any] = {"name": _NAME, "owner": owner, "token": self._token, "expires_after": expires_after}
-        row |= {"host": _host(), "pid": os.getpid()}
+        row |= {"host": address(os.getpid()), "pid": os.getpid()}
         with database.writing() as connection:
             held = _held(connection)
             if held is None or _is_expired(connection, held):
@@ -130,7 +129,32 @@ def holder(connection: Connection) -> Holder | None:
     held = _held(connection)
     if held is None or _is_expired(connection, held):
         return None
-    return Holder(owner=held.owner, host=held.host.split(" ")[0], pid=held.pid)
+    return Holder(owner=held.owner, host=host_of(held.host), pid=held.pid)
+
+
+def release_lock(database: Database, *, is_told_dead: bool) -> str | None:
+    """Who held the lock that was released; None where none was held.
+
+    Args: is_told_dead: the user knows that an owner on another machine no longer runs.
+    Raises: BusyError: the owner runs, or may run.
+    """
+    with database.writing() as connection:
+        held = _held(connection)
+        if held is None:
+            return None
+        if not _is_expired(connection, held) and not (is_told_dead and not is_known_alive(held.host, held.pid)):
+            raise BusyError(_release_refusal(database.url, held))
+        connection.execute(delete(locks).where(locks.c.token == held.token))
+        return str(held.owner)
+
+
+def _release_refusal(url: str, held: Row[Any]) -> str:
+    if is_known_alive(held.host, held.pid):
+        return f"The database {url} is in use by {held.owner}, which runs. End that first: kill {held.pid}."
+    return (
+        f"The database {url} is in use by {held.owner} on another machine, {host_of(held.host)}, which gave a sign of "
+        "life. If you know that it no longer runs, add --override."
+    )
 
 
 def _held(connection: Connection) -> Row[Any] | None:
@@ -138,33 +162,15 @@ def _held(connection: Connection) -> Row[Any] | None:
 
 
 def _is_expired(connection: Connection, held: Row[Any]) -> bool:
-    if held.host == _host() and not _is_running(held.pid):
+    if is_known_dead(held.host, held.pid):
         return True  # a killed program can be resumed at once
     silence = connection.execute(_NOW).scalar_one() - held.heartbeat_at
-    return bool(silence > timedelta(seconds=held.expires_after))
-
-
-def _host() -> str:
-    """This machine, or container: two programs with the same answer see the same process numbers."""
-    namespace = Path("/proc/self/ns/pid")
-    return f"{socket.gethostname()} {namespace.readlink()}" if namespace.is_symlink() else socket.gethostname()
-
-
-def _is_running(pid: int) -> bool:
-    if os.name != "posix":
-        return True  # elsewhere signal 0 is not a question
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return bool(abs(silence) > timedelta(seconds=held.expires_after))  # a clock that was set back is no sign of life
 
 
 def _refusal(url: str, held: Row[Any] | None) -> str:
     owner, seconds = ("another program", 0) if held is None else (held.owner, held.expires_after)
     return (
         f"The database {url} is in use by {owner}. Give eval.py --wait, or wait until that is finished or, if it no "
-        f"longer runs, for {seconds:.0f} seconds, and run the same command again."
+        f"longer runs, for {seconds:.0f} seconds or until db.py --release-lock, and run the same command again."
     )

@@ -8,12 +8,21 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import getnode
 
 import pytest
+from sqlalchemy import delete, insert
 
 from testbed.errors import BusyError
+from testbed.store import owner
+from testbed.store.lock import holder, release_lock
+from testbed.store.schema import locks
 from testbed.store.store import Store
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -103,3 +112,103 @@ def test_of_many_who_ask_at_once_one_gets_the_lock(url: str) -> None:
     for store in stores:
         store.close()
     assert sorted(outcomes) == [False] * 7 + [True]
+
+
+# Whose lock it is, and whether its owner lives
+
+
+@contextmanager
+def held(store: Store, **changes: Any) -> Iterator[None]:
+    """A lock of somebody who gives no sign of life, with some of its columns changed; gone at the end."""
+    taken: dict[str, Any] = {"name": "driver", "owner": "somebody", "token": "t", "expires_after": 120.0}
+    taken |= {"host": owner.address(os.getpid()), "pid": os.getpid(), "heartbeat_at": datetime.now(UTC)}
+    with store.writing() as connection:
+        connection.execute(insert(locks).values(taken | changes))
+    yield
+    with store.writing() as connection:
+        connection.execute(delete(locks).where(locks.c.token == "t"))
+
+
+def is_free(store: Store) -> bool:
+    with store.reading() as connection:
+        return holder(connection) is None
+
+
+def ended() -> int:
+    """The number of a process that is over."""
+    return int(subprocess.run(["sh", "-c", "echo $$"], capture_output=True, check=True).stdout)
+
+
+def with_word(position: int, word: str) -> str:
+    """The address of this process with one of its words changed: machine, boot, namespace, start."""
+    words = owner.address(os.getpid()).split(" ")
+    words[position] = word
+    return " ".join(words)
+
+
+@pytest.mark.parametrize(
+    ("change", "free"),
+    [
+        ({}, False),
+        ({"pid": ended}, True),
+        ({"host": lambda: with_word(3, "12345")}, True),  # the number was given to another process
+        ({"host": lambda: with_word(1, "another-boot"), "pid": ended}, False),  # another machine of this name
+        ({"host": lambda: with_word(0, "elsewhere"), "pid": ended}, False),
+        ({"host": lambda: with_word(2, "pid:[1]"), "pid": ended}, False),  # another container
+        ({"host": lambda: "elsewhere pid:[1]", "pid": ended}, False),  # as an earlier version writes it
+    ],
+)
+def test_a_lock_is_free_at_once_where_its_owner_is_known_dead(store: Store, change: dict[str, Any], free: bool) -> None:
+    with held(store, **{name: value() for name, value in change.items()}):
+        assert is_free(store) == free
+
+
+@pytest.mark.parametrize(("seconds", "free"), [(-121, True), (-60, False), (0, False), (60, False), (121, True)])
+def test_a_sign_of_life_from_the_past_or_the_future_is_none(store: Store, url: str, seconds: int, free: bool) -> None:
+    """A clock was set back, or is that of another machine."""
+    with held(store, host="elsewhere x y 1", heartbeat_at=datetime.now(UTC) + timedelta(seconds=seconds)):
+        assert is_free(store) == free
+        with (
+            nullcontext() if free else pytest.raises(BusyError, match=r"db\.py --release-lock"),
+            Store.open(url) as other,
+        ):
+            other.lock("us")
+
+
+def test_a_process_that_waits_for_its_parent_is_over() -> None:
+    program = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    place = owner.address(program.pid)
+    assert not owner.is_known_dead(place, program.pid)
+    program.communicate(b"\n")
+    assert owner.is_known_dead(place, program.pid)
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        place = owner.address(child.pid)
+        deadline = time.monotonic() + 30
+        while not owner.is_known_dead(place, child.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert child.returncode is None, "nobody has waited for it"
+        assert owner.is_known_dead(place, child.pid)
+
+
+def test_where_nothing_tells_the_boot_a_network_card_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, "_BOOT", tmp_path / "none")
+    owner._machine.cache_clear()
+    place = owner.address(os.getpid())
+    owner._machine.cache_clear()
+    assert f"{getnode():x}" in place.split(" ")
+
+
+def test_an_action_releases_the_lock_of_the_dead_alone(store: Store) -> None:
+    release = partial(release_lock, store.database)
+    assert release(is_told_dead=False) is None
+    with held(store):
+        for is_told in (False, True):
+            with pytest.raises(BusyError, match=f"kill {os.getpid()}"):
+                release(is_told_dead=is_told)
+    with held(store, pid=ended()):
+        assert release(is_told_dead=False) == "somebody"
+    with held(store, host="elsewhere boot pid:[1] 1"):
+        with pytest.raises(BusyError, match=r"another machine, elsewhere.*--override"):
+            release(is_told_dead=False)
+        assert release(is_told_dead=True) == "somebody"
+        assert is_free(store)

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,7 @@ def test_a_failed_upgrade_changes_nothing(old: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_database_in_use_is_not_upgraded(old: Path) -> None:
     with closing(sqlite3.connect(old)) as connection:
-        row = ("driver", "the old driver", "t", "elsewhere", 1, "2999-01-01 00:00:00", 120.0)
+        row = ("driver", "the old driver", "t", "elsewhere", 1, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", 120.0)
         connection.execute("insert into locks values (?, ?, ?, ?, ?, ?, ?)", row)
         connection.commit()
     with pytest.raises(StoreError, match="in use by the old driver"):
