@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import registry_base
 from registry_base import EvalSettingFamily, Failure, ModelFamily, ModelVariants, Table
 from testbed.errors import UnknownNameError
 from testbed.signatures import check_arguments, check_name
+from testbed.users_code import asked
 
 if TYPE_CHECKING:
     from eval_settings.dataset_base import Dataset, Loader
@@ -140,7 +142,8 @@ class Registry:
             if name not in self._family_models:
                 if (variant := self._model_variant(name, label_space, is_of_family=True)) is not None:
                     return variant
-                self._family_models[name] = family.build(name.partition(":")[2])
+                prefix, _, rest = name.partition(":")
+                self._family_models[name] = asked(partial(family.build, rest), what=f"The family of models '{prefix}'")
             return self._family_models[name]
         spaces = self.label_spaces(name)
         for space in (label_space, ANY_LABEL_SPACE, *spaces[: len(spaces) == 1]):

@@ -11,6 +11,7 @@ from models._pixels import centre_crop, resized, to_tensor
 from testbed.errors import DataError, DefinitionError
 from testbed.records import Norm
 from testbed.signatures import argument_names, check_arguments, check_name
+from testbed.users_code import asked
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -186,7 +187,9 @@ class Model:
 
         Raises: DataError: it is not there.
         """
-        path = self.weights() if callable(self.weights) else self.weights
+        path = self.weights
+        if callable(path):
+            path = asked(path, what=f"The function for the weights of model '{self.name}'")
         if path is not None and not path.is_file():
             raise DataError(f"Model '{self.name}' needs its weights at {path}, which is not there. Put them there.")
         return path

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from registry import registry
 from registry_base import Failure
 from testbed.definition_modules import name_files, plugin_module_name
-from testbed.errors import DataError, DefinitionError
+from testbed.errors import DataError, DefinitionError, reason_in
+from testbed.users_code import users_output
 
 if TYPE_CHECKING:
     from eval_settings.dataset_base import Dataset
@@ -101,21 +102,9 @@ def _python_files(path: Path) -> list[Path]:
     )
 
 
+@users_output()
 def _import_file(path: Path, module_name: str) -> None:
     try:
         importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # a broken file must not take the others down
-        registry.failures.append(Failure(path, _reason(error, path)))
-
-
-def _reason(error: BaseException, path: Path) -> str:
-    """One line: the exception, and the line of `path` it passed through."""
-    lines = []
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            lines.append(trace.tb_lineno)
-        trace = trace.tb_next
-    line = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)
-    where = f", line {line}" if line else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
+        registry.failures.append(Failure(path, reason_in(path, error)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class TestbedError(Exception):
@@ -50,3 +51,16 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return ""
     listed = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} or {near[-1]}"
     return f"Did you mean {listed}?"
+
+
+def reason_in(path: Path, error: BaseException) -> str:
+    """One line: an exception of users' code, and the line of the file `path` that it passed through."""
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    line = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)
+    where = f", line {line}" if line else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"

@@ -18,7 +18,7 @@ SOURCE = ROOT / "src"
 # everything below it; the longest name that fits counts.
 LAYERS: list[set[str]] = [
     {"testbed", "testbed.errors", "testbed.fingerprint", "testbed.signatures", "testbed.paths", "testbed.philox",
-     "testbed.offline", "testbed.cores", "testbed.masking", "testbed.cache_files"},
+     "testbed.offline", "testbed.cores", "testbed.masking", "testbed.cache_files", "testbed.users_code"},
     {"testbed.records", "testbed.randomness", "testbed.codec", "testbed.class_subset", "testbed.logit_policy",
      "testbed.top_logits", "testbed.run_split", "testbed.claim_language"},
     {"testbed.metrics", "testbed.separation", "testbed.perturbations"},

@@ -23,6 +23,7 @@ from testbed.errors import TestbedError
 from testbed.report import WIDTH, interval_cell
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
+from testbed.users_code import users_output
 
 NUM_IMAGES = 300
 
@@ -116,6 +117,7 @@ def _is_clean(setting: EvalSetting) -> bool:
     return setting.shift is None and functions == (None, None, None) and not is_chosen
 
 
+@users_output()
 def _examined(request: Request, model: str, setting: str, num_images: int, data: Data, place: Place) -> Examination:
     from testbed.doctor.waiting_room import seated
 

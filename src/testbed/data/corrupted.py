@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from testbed.data.published_files import read_bytes
 from testbed.errors import DataError, DefinitionError, UnknownNameError, suggestion
 from testbed.metrics.corruption import COMMON, EXTRA
 from testbed.records import Samples
+from testbed.users_code import asked
 
 # What CIFAR-10-C, CIFAR-100-C, Tiny-ImageNet-C and ImageNet-C are published with.
 COMMON_CORRUPTIONS: Mapping[str, tuple[int, ...]] = dict.fromkeys((*COMMON, *EXTRA), (1, 2, 3, 4, 5))
@@ -42,10 +44,10 @@ def corrupted_samples(
         DataError: missing or damaged, of other samples than the clean ones, or not corrupted at all.
     """
     copies = check_published(dataset, corruption, severity, suffix=suffix)
-    samples = copies.load(
-        clean=clean, corruption=corruption, severity=severity, data_root=data_root or paths.data_root()
-    )
     what = f"{copies.title} ({_spelled(corruption, severity)})"
+    root = data_root or paths.data_root()
+    load = partial(copies.load, clean=clean, corruption=corruption, severity=severity, data_root=root)
+    samples = asked(load, what=f"The loader of {what}")
     if not isinstance(samples, Samples) or samples.sample_ids != clean.sample_ids:
         raise DefinitionError(f"{what}: its loader must return Samples with the ids of the clean ones, in their order.")
     if not np.array_equal(samples.targets, clean.targets):

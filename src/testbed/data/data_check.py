@@ -15,7 +15,7 @@ from eval_settings.eval_setting_base import EvalSetting
 from eval_settings.source_base import DataSource
 from testbed.class_subset import names_in_subset, targets_in_subset
 from testbed.data.class_order import label_space_names
-from testbed.data.datasets import load_samples
+from testbed.data.datasets import load_samples, picked_positions
 from testbed.data.decoding import is_image
 from testbed.data.pipelines import samples_of
 from testbed.errors import DataError, TestbedError
@@ -103,10 +103,9 @@ def check_setting(setting: EvalSetting, *, data_root: Path | None = None) -> Dat
 
 def _positions(setting: EvalSetting, samples: Samples) -> IntArray:
     """Of the samples that a setting picks. Raises: DataError: one is not there."""
-    picked = setting.idx_subsample_list
-    if picked is None:
+    if setting.idx_subsample_list is None:
         return np.arange(len(samples))
-    positions = np.asarray(picked(samples) if callable(picked) else picked, np.int64)
+    positions = picked_positions(setting, samples)
     if positions.max(initial=0) >= len(samples):
         raise DataError(f"it picks position {positions.max()}, but there are only {len(samples):,} samples")
     return positions

@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval_settings.dataset_base import Dataset
 from testbed import paths
@@ -21,9 +23,10 @@ from testbed.data.npz import npz_class_map, npz_holds_rows, npz_samples, npz_spl
 from testbed.errors import DataError, DefinitionError, suggestion
 from testbed.records import Samples
 from testbed.signatures import argument_names
+from testbed.users_code import asked
 
 if TYPE_CHECKING:
-    from eval_settings.eval_setting_base import StandardDataset
+    from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 
 _REMEDY = f"Put it there, or give the folder that holds data sets with --data-root or {paths.DATA_VARIABLE}."
 _SPLIT_ORDER = ("train", "validation", "test")
@@ -102,6 +105,14 @@ def load_samples(dataset: Dataset, split: str, *, data_root: Path | None = None)
     return samples
 
 
+def picked_positions(setting: EvalSetting, samples: Samples) -> NDArray[np.int64]:
+    """The positions in a split that a setting's idx_subsample_list names. Raises: DataError: its function failed."""
+    picked: Any = setting.idx_subsample_list
+    if callable(picked):
+        picked = asked(partial(picked, samples), what=f"The idx_subsample_list of '{setting.name}'")
+    return np.asarray(picked, np.int64)
+
+
 def no_fit_split(model: str, dataset: str) -> str:
     """What is wrong where a model is fitted in the run and the data set has no split for that."""
     return (
@@ -125,7 +136,8 @@ def check_size(
 def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
     if dataset.loader is not None:
         extras = {"data_root": root} if "data_root" in argument_names(dataset.loader) else {}
-        return _loaded(dataset, split, dataset.loader(split, **extras))
+        what = f"data set '{dataset.name}' ({split})"
+        return _loaded(dataset, split, asked(partial(dataset.loader, split, **extras), what=f"The loader of {what}"))
     path = _path(dataset, root)
     if path.is_dir():
         return folder_samples(

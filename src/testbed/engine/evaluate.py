@@ -35,6 +35,7 @@ from testbed.store.admin import restore_evaluations
 from testbed.store.definitions import put_definitions
 from testbed.store.store import Store
 from testbed.store.views import ModelFacts
+from testbed.users_code import users_output
 
 NOTHING_KNOWN = ModelFacts(weights_sha256=None, num_outputs=None)
 
@@ -44,6 +45,7 @@ def driver_name() -> str:
     return f"process {os.getpid()} on {platform.node()}"
 
 
+@users_output()
 def run_evaluations(
     planned: Planned, store: Store, place: Place, *, progress: PlanProgress, profile: Profile | None = None
 ) -> dict[int, str]:

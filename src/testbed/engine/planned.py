@@ -23,6 +23,7 @@ from testbed.errors import DefinitionError
 from testbed.records import ShardRange
 from testbed.store.store import Store
 from testbed.store.views import EvaluationState
+from testbed.users_code import users_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,7 @@ class Planned:
         return sum(item.ready.bytes_per_sample * (w.stop - w.start) for item in self.pending for w in item.missing)
 
 
+@users_output()
 def plan_evaluations(
     request: Request, store: Store, place: Place, *, is_dry_run: bool = False, is_quiet: bool = False
 ) -> Planned:

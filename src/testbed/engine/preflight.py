@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eval_settings.eval_setting_base import EvalSetting
 from registry import registry
 from testbed.class_subset import columns_of, padded_label_sets, targets_in_subset
-from testbed.data.datasets import check_size
+from testbed.data.datasets import check_size, picked_positions
 from testbed.data.imagebank import Bank
 from testbed.engine.arithmetic import Arithmetic
 from testbed.engine.before_data import check_before_data
@@ -191,8 +191,7 @@ def _sample_indices(setting: EvalSetting, samples: Samples, data: Data) -> IntAr
     if setting.idx_subsample_list is None:
         indices: IntArray = np.arange(len(samples))
     else:
-        picked = setting.idx_subsample_list
-        indices = np.asarray(picked(samples) if callable(picked) else picked, dtype=np.int64)
+        indices = picked_positions(setting, samples)
         if len(indices) == 0 or indices.min() < 0 or indices.max() >= len(samples):
             raise DataError(
                 f"EvalSetting '{setting.name}' picks samples by position, but its idx_subsample_list is empty or names "
@@ -200,7 +199,7 @@ def _sample_indices(setting: EvalSetting, samples: Samples, data: Data) -> IntAr
             )
         if repeated := len(indices) - len(np.unique(indices)):
             data.warn_once(f"'{setting.name}' repeats {repeated} sample(s) in its idx_subsample_list; each counts.")
-        if callable(picked):  # how many it picks depends on the data, which may be incomplete
+        if callable(setting.idx_subsample_list):  # how many it picks depends on the data, which may be incomplete
             check_size(setting=setting.name, declared=setting.size, found=len(indices), where=f"'{samples.dataset}'")
     if setting.limit is None:
         return indices

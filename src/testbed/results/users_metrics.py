@@ -21,6 +21,7 @@ from testbed.errors import TestbedError, UnknownNameError
 from testbed.records import MetricValue
 from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
+from testbed.users_code import users_output
 
 Returned = Mapping[str, float | MetricValue]
 
@@ -36,6 +37,7 @@ def setting_metrics(evaluation: Evaluation) -> list[MetricValue]:
     return _mean_over_draws("metrics_fn", evaluation, partial(_call_metrics_fn, setting.metrics_fn, evaluation))
 
 
+@users_output()
 def _call_metrics_fn(function: Callable[..., Returned], evaluation: Evaluation, draw: int) -> Returned:
     available = _arguments(evaluation, draw) | {
         "logits": lambda: _tensor(evaluation.in_setting(evaluation.logits(draw))),
@@ -61,6 +63,7 @@ def registered_metrics(evaluation: Evaluation) -> list[MetricValue]:
     return found
 
 
+@users_output()
 def _named_call(name: str, function: Callable[..., Any], evaluation: Evaluation, draw: int) -> Returned:
     return {name: function(**_wanted(function, _arguments(evaluation, draw)))}
 
