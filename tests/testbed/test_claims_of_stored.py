@@ -190,3 +190,14 @@ def test_the_command_line_refuses_in_one_line(store: Store, command: Command, tm
     assert done.code == 2
     expected = f"Run: python eval.py --models steady --eval-settings blur --db-url {tmp_path / 'store.sqlite'}"
     assert done.err.rstrip().endswith(expected)
+
+
+def test_a_version_that_failed_hides_no_claim(store: Store) -> None:
+    version = ModelVersion(name="steady", label_space="x", fingerprint=fingerprint("with a wrong arch"), spec={})
+    store.put_model(version)
+    key = EvaluationKey(model_fingerprint=version.fingerprint, setting_fingerprint=fingerprint("clean"),
+                        fit_seed=0, noise_seed=0, numerics={})  # fmt: skip
+    state = store.put_evaluation(key, num_draws=1, num_samples=N, shard_size=N, run_id=None)
+    store.fail_evaluation(state.id, "The weights do not fit the arch.")
+    (row,) = rows(store, "loss(noise) <= 1%", "steady")
+    assert (row.verdict, row.answers[""].value) == ("supported", 0)

@@ -67,7 +67,8 @@ def _evaluation_text(evaluation: Evaluation, shown: Sequence[Evaluation]) -> str
     """An evaluation in words, with what of its numerics tells it from the others that are shown."""
     from testbed.results.numerics import arithmetic_words, other_facts
 
-    stale = ", stale: its definition has changed" if evaluation.is_stale else ""
+    former = "" if evaluation.is_current else ", of a former definition: today's has no results yet"
+    stale = ", stale: its definition has changed" if evaluation.is_stale else former
     reason = f" ({evaluation.reason})" if evaluation.reason else ""
     compared = [value for values in evaluation.comparisons().values() for value in values]
     facts = [arithmetic_words(evaluation.numerics), *other_facts(evaluation.numerics, [one.numerics for one in shown])]

@@ -82,10 +82,10 @@ def own_metrics(evaluation: Evaluation) -> list[MetricValue]:
     """All metrics of one evaluation by itself: accuracies, votes, the setting's `metrics_fn`, and registered metrics.
 
     A user's metric of the name of a built-in one takes its place, unless it is the same number without an interval.
-    A stale evaluation keeps what its former definition computed and today's does not.
+    An evaluation of a former definition keeps what that computed and today's does not.
     """
     found = with_class_names(accuracies_of(evaluation), evaluation.class_names)
-    if evaluation.is_stale:
+    if not evaluation.is_current:
         kept = {value.name: value for value in evaluation.metrics() if value.name not in found}
         return [*found.values(), *kept.values()]
     found.update({value.name: value for value in vote_metrics(evaluation)})

@@ -39,7 +39,8 @@ class Evaluation(EvaluatedSamples):
         model: its name.
         label_space: of the model.
         model_fingerprint, setting_fingerprint: of the definitions that were evaluated.
-        is_stale: whether either definition has changed since.
+        is_current: whether both definitions are those that were put last.
+        is_stale: whether either definition was superseded by one that has results.
         noise_seed: of the run.
         numerics: dtype, precision flags, device class, batch size, threads.
         shift: how the setting departs from its clean parent.
@@ -54,6 +55,7 @@ class Evaluation(EvaluatedSamples):
     label_space: str
     model_fingerprint: str
     setting_fingerprint: str
+    is_current: bool
     is_stale: bool
     noise_seed: int
     numerics: Mapping[str, Any]

@@ -15,28 +15,28 @@ from testbed.store import digests
 from testbed.store.database import Database, pieces
 from testbed.store.evaluation import Evaluation
 from testbed.store.schema import datasets, eval_settings, evaluations, model_versions, models, setting_versions
-from testbed.store.versions import shift_of
+from testbed.store.versions import id_in_force, is_superseded, shift_of
 from testbed.store.views import ModelFacts, StoredModel, StoredSetting
 
 
 def list_models(connection: Connection) -> list[StoredModel]:
-    """The models in the store, in their current versions, by name and label space."""
-    version = model_versions
+    """The models in the store, in the versions whose results count, by name and label space."""
+    version, is_shown = model_versions, model_versions.c.id == id_in_force(model_versions)
     wanted = (
         select(
             *models.c["name", "label_space", "hidden"], *version.c, *_counts(version, "model_id", "model_version_id")
         )
         .join_from(models, version)
-        .where(version.c.is_current)
+        .where(is_shown)
         .order_by(models.c.name, models.c.label_space)
     )
-    digests.check_models(connection, version.c.is_current)
+    digests.check_models(connection, is_shown)
     return [_model(row) for row in connection.execute(wanted)]
 
 
 def list_settings(connection: Connection) -> list[StoredSetting]:
-    """The settings in the store, in their current versions, by name."""
-    version = setting_versions
+    """The settings in the store, in the versions whose results count, by name."""
+    version, is_shown = setting_versions, setting_versions.c.id == id_in_force(setting_versions)
     own = [column for column in version.c if column.name not in ("sample_indices", "class_sublist")]
     wanted = (
         select(
@@ -48,24 +48,25 @@ def list_settings(connection: Connection) -> list[StoredSetting]:
             *_counts(version, "setting_id", "setting_version_id"),
         )
         .select_from(_settings_with_datasets())
-        .where(version.c.is_current)
+        .where(is_shown)
         .order_by(eval_settings.c.name)
     )
-    digests.check_settings(connection, version.c.is_current)
+    digests.check_settings(connection, is_shown)
     return [_setting(row) for row in connection.execute(wanted)]
 
 
 def settings_with_results(connection: Connection) -> list[str]:
-    """Names of the settings that any model has a complete evaluation of, in their current versions."""
+    """Names of the settings that any model has a complete evaluation of that counts."""
     version, mine = setting_versions.c, evaluations.c
-    of_shown = select(model_versions.c.id).join(models).where(~models.c.hidden, model_versions.c.is_current)
+    of_shown = select(model_versions.c.id).join(models).where(~models.c.hidden, ~is_superseded(model_versions))
     any_result = (
         select(mine.id)
         .where(mine.setting_version_id == version.id, mine.status == "complete", ~mine.hidden)
         .where(mine.model_version_id.in_(of_shown))
         .exists()
     )
-    wanted = select(eval_settings.c.name).join(setting_versions).where(~eval_settings.c.hidden, version.is_current)
+    wanted = select(eval_settings.c.name).join(setting_versions).where(~eval_settings.c.hidden)
+    wanted = wanted.where(~is_superseded(setting_versions)).distinct()
     return sorted(connection.scalars(wanted.where(any_result)))
 
 
@@ -81,7 +82,7 @@ def list_evaluations(database: Database, **criteria: Any) -> list[Evaluation]:
 
 
 def one_evaluation(database: Database, *, model: str, setting: str, **criteria: Any) -> Evaluation:
-    """The evaluation of the current definitions that fits the criteria.
+    """The evaluation that is not superseded and fits the criteria.
 
     Raises:
         UnknownNameError: there is none.
@@ -152,7 +153,7 @@ def _conditions(criteria: Mapping[str, Any]) -> list[ColumnElement[bool]]:
     if (seed := criteria.get("seed")) is not None:
         conditions.append(_seed() == seed)
     if (is_stale := criteria.get("is_stale")) is not None:
-        conditions.append(_IS_CURRENT.is_(not is_stale))
+        conditions.append(_is_stale() if is_stale else ~_is_stale())
     if not criteria.get("with_removed"):
         conditions.append(~(evaluations.c.hidden | models.c.hidden | eval_settings.c.hidden))
     return conditions
@@ -164,7 +165,8 @@ def _seed() -> ColumnElement[int]:
     return case((fit > noise, fit), else_=noise)
 
 
-_IS_CURRENT = model_versions.c.is_current & setting_versions.c.is_current
+def _is_stale() -> ColumnElement[bool]:
+    return is_superseded(model_versions) | is_superseded(setting_versions)
 
 
 def _evaluations() -> Select[Any]:
@@ -180,7 +182,8 @@ def _evaluations() -> Select[Any]:
             datasets.c.id.label("dataset_id"),
             model_versions.c.fingerprint.label("model_fingerprint"),
             setting_versions.c.fingerprint.label("setting_fingerprint"),
-            _IS_CURRENT.label("is_current"),
+            (model_versions.c.is_current & setting_versions.c.is_current).label("is_current"),
+            _is_stale().label("is_stale"),
             *(column for column in setting_versions.c if column.name not in (*heavy, "dataset_id", "setting_id")),
         )
         .select_from(evaluations)
@@ -204,7 +207,8 @@ def _evaluation(database: Database, row: Any) -> Evaluation:
         split=row.split,
         model_fingerprint=row.model_fingerprint,
         setting_fingerprint=row.setting_fingerprint,
-        is_stale=not row.is_current,
+        is_current=row.is_current,
+        is_stale=row.is_stale,
         fit_seed=row.fit_seed,
         noise_seed=row.noise_seed,
         numerics=row.numerics,

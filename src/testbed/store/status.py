@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Integer, Select, cast, false, func, select
 from testbed.store.lock import Holder, holder
 from testbed.store.reader import Reader
 from testbed.store.schema import eval_settings, evaluations, model_versions, models, runs, setting_versions
+from testbed.store.versions import is_superseded
 
 STATES = ("complete", "partial", "failed", "running", "interrupted", "stale")
 
@@ -89,7 +90,7 @@ def _active_run(connection: Connection, writer: Holder) -> int | None:
 
 def _counts(active: int | None) -> Select[Any]:
     """Evaluations of each model version and status: all, those of today's settings, and those in the active run."""
-    is_current, run = setting_versions.c.is_current, evaluations.c.run_id
+    is_current, run = ~is_superseded(setting_versions), evaluations.c.run_id
     removed = select(setting_versions.c.id).join(eval_settings).where(eval_settings.c.hidden)
     is_active = is_current & (run == active) if active is not None else false()
     return (
@@ -106,8 +107,9 @@ def _counts(active: int | None) -> Select[Any]:
 
 
 def _model_versions() -> Select[Any]:
-    columns = (model_versions.c.id, models.c.name, models.c.label_space, model_versions.c.is_current)
-    return select(*columns).join_from(model_versions, models).where(models.c.hidden == false())
+    columns = (model_versions.c.id, models.c.name, models.c.label_space)
+    is_current = (~is_superseded(model_versions)).label("is_current")
+    return select(*columns, is_current).join_from(model_versions, models).where(models.c.hidden == false())
 
 
 def _by_model(counts: Sequence[Any], versions: dict[int, Any]) -> Iterable[ModelStatus]:
@@ -144,7 +146,7 @@ def _open_evaluations() -> Select[Any]:
         .join(eval_settings)
         .outerjoin(runs, evaluations.c.run_id == runs.c.id)
         .where(evaluations.c.status.in_(("pending", "running", "partial", "failed")), *shown)
-        .where(model_versions.c.is_current, setting_versions.c.is_current)
+        .where(~is_superseded(model_versions), ~is_superseded(setting_versions))
         .order_by(evaluations.c.id)
     )
 

@@ -18,6 +18,7 @@ from testbed.store.schema import (
     models,
     setting_versions,
 )
+from testbed.store.versions import is_superseded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +138,7 @@ def _typed(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _evaluations() -> Select[Any]:
     version = setting_versions.c
-    is_current = model_versions.c.is_current & version.is_current
+    is_stale = is_superseded(model_versions) | is_superseded(setting_versions)
     return (
         select(
             evaluations.c.id.label("evaluation_id"),
@@ -147,7 +148,7 @@ def _evaluations() -> Select[Any]:
             datasets.c.name.label("dataset"),
             datasets.c.split,
             *evaluations.c["fit_seed", "noise_seed", "num_draws", "status", "numerics_fingerprint"],
-            (~is_current).label("is_stale"),
+            is_stale.label("is_stale"),
             version.shift_family,
             version.shift_name,
             version.shift_severity.label("severity"),

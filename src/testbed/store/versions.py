@@ -1,4 +1,8 @@
-"""Models, data sets and settings: a name each, and under it every definition it has had, by content fingerprint."""
+"""Models, data sets and settings: a name each, and under it every definition it has had, by content fingerprint.
+
+The last one that was put is the current one. It supersedes the others with its first complete evaluation, and not
+before: a definition that failed or is still being evaluated hides no result.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,21 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, select, update
+from sqlalchemy import ColumnElement, Connection, Table, func, select, update
 
 from testbed.errors import DataError, DefinitionError, StoreError
 from testbed.records import DatasetVersion, ModelVersion, SettingVersion, Shift
 from testbed.store import digests
 from testbed.store.columns import int32_bytes, json_text, jsonable
 from testbed.store.database import insert_new
-from testbed.store.schema import datasets, eval_settings, model_versions, models, setting_versions
+from testbed.store.schema import datasets, eval_settings, evaluations, model_versions, models, setting_versions
 from testbed.store.views import ModelFacts
+
+# By table of versions: the column of their name, and that of evaluations which tells the version.
+_NAMED_AND_EVALUATED = {
+    "model_versions": ("model_id", "model_version_id"),
+    "setting_versions": ("setting_id", "setting_version_id"),
+}
 
 
 def put_model(connection: Connection, model: ModelVersion) -> int:
@@ -102,6 +112,29 @@ def model_facts(connection: Connection, fingerprint: str) -> ModelFacts | None:
     digests.check_models(connection, is_it)
     stored = connection.execute(select(*columns).where(is_it)).one_or_none()
     return None if stored is None else ModelFacts(**stored._mapping)
+
+
+def id_in_force(versions: Table) -> ColumnElement[int]:
+    """Id of the version, of those with the name of a row of `versions`, whose results count.
+
+    The current one, unless it has none and an earlier one has: then of these the one that was completed last.
+    """
+    owner, key = _NAMED_AND_EVALUATED[versions.name]
+    version, evaluated = versions.alias(), evaluations.alias()
+    with_results = (
+        select(version.c.id)
+        .join_from(version, evaluated, evaluated.c[key] == version.c.id)
+        .where(version.c[owner] == versions.c[owner], evaluated.c.status == "complete", ~evaluated.c.hidden)
+        .order_by(version.c.is_current.desc(), evaluated.c.completed_at.desc(), evaluated.c.id.desc())
+        .limit(1)
+    )
+    current = select(version.c.id).where(version.c[owner] == versions.c[owner], version.c.is_current)
+    return func.coalesce(*(found.correlate(versions).scalar_subquery() for found in (with_results, current)))
+
+
+def is_superseded(versions: Table) -> ColumnElement[bool]:
+    """Whether what is stored of a version counts no more. That of the current one does, failures included."""
+    return ~(versions.c.is_current | (versions.c.id == id_in_force(versions)))
 
 
 def label_bytes(label_sets: Sequence[Sequence[int]] | None) -> tuple[bytes, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 from tests.laboratory import Lab
 
 from testbed.errors import UnknownNameError
@@ -18,7 +18,7 @@ from testbed.results import accuracies_over_runs
 from testbed.results.entries import Way, entry_labels
 from testbed.results.points import ENTRY, POINT, model_points, side_by_side
 from testbed.store.published_models import put_types
-from testbed.store.schema import evaluations
+from testbed.store.schema import evaluations, model_versions
 
 RIGHT = np.array([1, 1, 1, 0] * 2)
 
@@ -84,8 +84,12 @@ def test_stale_incomplete_and_undefined_numbers_are_no_points(lab: Lab) -> None:
     lab.put("net", "toy", RIGHT)
     lab.put("changed", "toy", RIGHT)
     lab.store.put_model(ModelVersion(name="changed", label_space="two", fingerprint="f" * 64, spec={}))
+    today = select(model_versions.c.id).where(model_versions.c.fingerprint == "f" * 64).scalar_subquery()
+    elsewhere = lab.put("another", "toy-noise-linf-0.05", RIGHT)
     begun = lab.put("begun", "toy", RIGHT)
     with lab.store.writing() as connection:
+        of_today = update(evaluations).where(evaluations.c.id == elsewhere.id).values(model_version_id=today)
+        connection.execute(of_today)
         connection.execute(update(evaluations).where(evaluations.c.id == begun.id).values(status="running"))
     put(lab, published("a", "toy", None), published("b", "toy", 50.0))
     assert set(model_points(lab.store, ["toy"], sources=["paper"])["entry"]) == {"net", "b"}

@@ -20,7 +20,7 @@ TARGETS = np.array([0, 1, 0, 2])
 def found(metrics_fn: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, MetricValue]:
     """What is stored of 3 right images of 4."""
     evaluation: Any = SimpleNamespace(
-        setting="mine", n=4, num_draws=1, is_stale=False, class_names=("a", "b", "c"), model_spec={},
+        setting="mine", n=4, num_draws=1, is_current=True, class_names=("a", "b", "c"), model_spec={},
         target_ranks=lambda: np.array([[0, 0, 1, 0]]), targets=lambda: TARGETS, sequences=lambda: None,
         logits=lambda draw: LOGITS, in_setting=lambda logits: logits, folder_targets=lambda: TARGETS,
         sample_ids=lambda: ["1", "2", "3", "4"], model="net", label_space=None,

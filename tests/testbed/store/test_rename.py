@@ -70,7 +70,7 @@ def test_a_definition_that_keeps_its_old_name_is_another_model(store: Store, sam
 def test_another_content_under_the_new_name_makes_the_results_stale(store: Store, samples: Any) -> None:
     id_ = completed(store, samples, model("before"), setting("data", samples.dataset()))
     rename_model(store, "before", "after")
-    store.put_model(model("after", {**SPEC, "arch": "wider"}))
+    samples.supersede(store, model("after", {**SPEC, "arch": "wider"}))
     assert store.evaluation_by_id(id_).is_stale
 
 

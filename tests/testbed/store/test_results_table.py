@@ -80,7 +80,7 @@ def test_what_was_removed_is_left_out(store: Store, samples: Any, table: Any) ->
 
 def test_stale_results_are_marked(store: Store, samples: Any) -> None:
     evaluate(store, samples)
-    store.put_model(samples.model(spec={"width": 16}))
+    samples.supersede(store, samples.model(spec={"width": 16}))
     assert store.results()["is_stale"].all()
 
 

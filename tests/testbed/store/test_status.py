@@ -57,10 +57,14 @@ def test_running_is_what_the_owner_of_the_lock_has_taken_up(store: Store, sample
 
 
 def test_results_of_changed_definitions_are_stale(store: Store, samples: Any, filled: list[int]) -> None:
-    store.put_setting(samples.setting("a", spec={"changed": True}))
-    assert counts(store) == {"stale": 1, "failed": 1, "interrupted": 3}
-    store.put_model(samples.model(spec={"width": 16}))
-    assert counts(store) == {"stale": 5}
+    changed = samples.setting("a", spec={"changed": True})
+    store.put_setting(changed)
+    assert counts(store) == {"complete": 1, "failed": 1, "interrupted": 3}, "nothing has taken their place"
+    samples.fill(store, state := samples.take_up(store, samples.key(setting=changed)))
+    store.complete_evaluation(state.id, [])
+    assert counts(store) == {"stale": 1, "complete": 1, "failed": 1, "interrupted": 3}
+    samples.supersede(store, samples.model(spec={"width": 16}))
+    assert counts(store) == {"stale": 6, "complete": 1}
     assert status(store).unfinished == ()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from testbed.errors import DataError, DefinitionError, StoreError, TestbedError, UnknownNameError
 from testbed.records import MetricValue, Separation, ShardRange
+from testbed.store.queries import settings_with_results
 from testbed.store.store import Store
 
 NAMES = ["'; drop table models;--", "100%", "under_score", "back\\slash", "quote\"'", "a/b", "🦆", "x" * 300, "ключ"]
@@ -58,17 +59,48 @@ def test_one_name_may_be_two_models_of_two_label_spaces(store: Store, samples: A
     assert [(stored.name, stored.label_space) for stored in store.list_models()] == [("net", "other"), ("net", "three")]
 
 
-def test_a_changed_definition_makes_the_old_results_stale(store: Store, samples: Any) -> None:
+def test_a_changed_definition_with_results_makes_the_old_ones_stale(store: Store, samples: Any) -> None:
     old = samples.completed(store)
-    store.put_model(samples.model(spec={"width": 16}))
+    wider = samples.model(spec={"width": 16})
+    samples.supersede(store, wider)
     assert store.evaluation_by_id(old).is_stale
-    with pytest.raises(UnknownNameError, match="stale ones"):
-        store.evaluation("net", "data")
+    assert store.evaluation("net", "data").model_fingerprint == wider.fingerprint
     store.put_model(samples.model())
     assert store.evaluation("net", "data").id == old, "a definition that is changed back is current again"
 
 
-def test_listing_shows_the_current_version(store: Store, samples: Any) -> None:
+@pytest.mark.parametrize("state", ["not begun", "begun", "half done", "failed"])
+@pytest.mark.parametrize("changed", ["model", "setting"])
+def test_a_definition_without_results_supersedes_none(store: Store, samples: Any, changed: str, state: str) -> None:
+    old = samples.completed(store)
+    definition = getattr(samples, changed)(spec={"changed": True})
+    getattr(store, f"put_{changed}")(definition)
+    if state != "not begun":
+        new = samples.take_up(store, samples.key(**{changed: definition}))
+        if state == "half done":
+            store.put_shards([(new.id, samples.shard(new.missing()[0]))])
+        if state == "failed":
+            store.fail_evaluation(new.id, "the arch is another one")
+        assert not store.evaluation_by_id(new.id).is_stale, "it is told of beside what counts"
+    found = store.evaluation_by_id(old)
+    assert (found.is_stale, found.is_current) == (False, False)
+    assert [one.id for one in store.list_evaluations(status="complete", is_stale=False)] == [old]
+    listed = (*store.list_models(), *store.list_settings())
+    assert [one.fingerprint for one in listed] == [found.model_fingerprint, found.setting_fingerprint]
+    assert not store.results()["is_stale"].any()
+    with store.reading() as connection:
+        assert settings_with_results(connection) == ["data"]
+
+
+def test_of_several_versions_before_a_failure_the_last_that_was_completed_counts(store: Store, samples: Any) -> None:
+    for width in (8, 16):
+        samples.supersede(store, samples.model(spec={"width": width}))
+    store.put_model(samples.model(spec={"width": 32}))
+    assert store.list_models()[0].spec == {"width": 16}
+    assert [one.is_stale for one in store.list_evaluations()] == [True, False]
+
+
+def test_listing_shows_the_current_version_where_none_has_results(store: Store, samples: Any) -> None:
     samples.put_definitions(store)
     store.put_model(samples.model(spec={"width": 16}))
     samples.take_up(store, samples.key(samples.model(spec={"width": 16})))
