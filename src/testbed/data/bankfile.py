@@ -184,7 +184,7 @@ class BankFile:
 
     def _kept(self) -> WholeBank | None:
         """What the checksums say, where they are those of this bank and not of another."""
-        content = read_cached(self.checksums)
+        content = read_cached(self.checksums, is_quiet=True)  # whoever fills the bank again says so
         if content is None or content["key"] != self.whole.stem:
             return None
         form = Form(tuple(content["shape"]), content["dtype"])

@@ -109,9 +109,7 @@ class BankFill:
             if self._sees_whole():
                 touch(self._file.whole)
                 return
-            if self._file.whole.exists():
-                tell_once(f"The image bank {self._file.whole} is damaged or has no checksums, and is decoded again.")
-                self._file.remove_whole()
+            self._remove_damaged()
             if self._file.partial_form(self._form.shape[0]) is not None:
                 touch(self._file.partial)
                 return
@@ -122,6 +120,16 @@ class BankFill:
             except OSError as error:
                 self._file.remove_partial()
                 raise self._disk_error(error) from error
+
+    def _remove_damaged(self) -> None:
+        """Takes a whole bank that is not known to be this one off the disk. Raises: DataError: it cannot be removed."""
+        if not self._file.whole.exists():
+            return
+        tell_once(f"The image bank {self._file.whole} is damaged or has no checksums, and is decoded again.")
+        try:
+            self._file.remove_whole()
+        except OSError as error:
+            raise self._disk_error(error) from error
 
     def work(
         self, pool: ThreadPoolExecutor, stop: Event, *, progress: Progress = _ignore, most: int | None = None

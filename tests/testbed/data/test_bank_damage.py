@@ -188,6 +188,16 @@ def test_a_bank_that_is_not_known_to_be_whole_is_never_read_but_filled_again_und
     assert f"The image bank {bench.file.whole} is damaged or has no checksums, and is decoded again." in told
 
 
+def test_a_bank_without_checksums_where_nothing_can_be_written_is_an_error_with_a_remedy(bench, monkeypatch):
+    def refuse(file):
+        raise OSError(30, "Read-only file system")
+
+    bench.file.checksums.unlink()
+    monkeypatch.setattr(BankFile, "remove_whole", refuse)
+    with pytest.raises(DataError, match=r"Cannot write .* \(Read-only file system\).*TESTBED_HOME"):
+        bench.planned()
+
+
 @pytest.mark.parametrize(
     "change",
     [flip(0), flip(8, bit=3), lambda content: content.replace(b"|u1", b"|i1"), lambda content: content[:-1]],
