@@ -289,7 +289,8 @@ class Registry:
         if kind != "model" or (family := self._family(pattern)) is None:
             return []
         prefix = pattern.partition(":")[0]
-        return sorted(f"{prefix}:{rest}" for rest in family.names())
+        names = asked(family.names, what=f"The family of models '{prefix}'")
+        return sorted(f"{prefix}:{rest}" for rest in names)
 
     def notices(self) -> list[str]:
         """What a user should know: definitions that stand in front of generated or built-in ones of the same name."""

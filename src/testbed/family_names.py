@@ -14,6 +14,7 @@ from testbed.cache_files import read_cached, write_cached
 from testbed.errors import DataError
 from testbed.fingerprint import file_sha256, fingerprint
 from testbed.paths import cache_folder, cache_root
+from testbed.users_code import asked
 
 FORMAT = 1
 FOLDER = "families"
@@ -31,14 +32,18 @@ def family_names(families: Mapping[str, ModelFamily]) -> list[str]:
 def _kept_or_listed(prefix: str, family: ModelFamily) -> Sequence[str]:
     packages: Sequence[str] = getattr(family, "packages", ())
     if not packages:
-        return list(family.names())
+        return _listed(prefix, family)
     state = _state(family, packages)
     if (kept := _read(prefix, state)) is not None:
         return kept
-    names = list(family.names())
+    names = _listed(prefix, family)
     with suppress(DataError, OSError):  # a cache that cannot be written costs time and nothing else
         write_cached(cache_folder(cache_root(), FOLDER) / f"{prefix}.json", {"state": state, "names": names})
     return names
+
+
+def _listed(prefix: str, family: ModelFamily) -> list[str]:
+    return list(asked(family.names, what=f"The family of models '{prefix}'"))
 
 
 def _state(family: ModelFamily, packages: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from importlib import metadata
 import pytest
 
 from testbed import family_names as module
+from testbed.errors import DataError
 from testbed.family_names import FOLDER, family_names
 
 
@@ -52,6 +53,16 @@ def test_a_damaged_file_is_made_again(home, damage):
     again = Counted()
     assert family_names({"x": again}) == ["x:a", "x:b"]
     assert again.num_asked == 1
+
+
+def test_a_family_that_fails_is_named_in_one_line():
+    class Failing(Counted):
+        def names(self):
+            raise ValueError("no list")
+
+    for packages in ((), ("timm",)):
+        with pytest.raises(DataError, match=r"family of models 'x' failed in .*\(ValueError: no list, line"):
+            family_names({"x": Failing(packages)})
 
 
 def test_without_a_place_for_the_file_there_are_names(home, monkeypatch):
