@@ -175,14 +175,22 @@ def per_class(
     worst = int(means.argmin())
     shared = 1 - (1 - confidence) / len(classes)
     own = correct[:, targets == indices[worst]].mean(axis=0)
-    interval = clustered_proportion(own, num_draws=num_draws, confidence=shared, side=side)
+    interval = weighted_proportion(
+        own, np.ones_like(own), num_draws=num_draws, confidence=shared, side=side, is_exact=len(classes) > 1
+    )
     interval = interval._replace(method=f"{interval.method}; Bonferroni over {len(classes)} classes")
     detail = {"class_index": int(indices[worst]), "num_classes": num_classes, "classes": classes}
     return percent("worst_class_accuracy", means[worst], interval, n=len(own), detail=detail)
 
 
 def balanced_interval(
-    values: ArrayLike, targets: ArrayLike, *, num_draws: int, confidence: float = 0.95, side: Side = "both"
+    values: ArrayLike,
+    targets: ArrayLike,
+    *,
+    num_draws: float,
+    confidence: float = 0.95,
+    side: Side = "both",
+    is_exact: bool = False,
 ) -> Interval:
     """Interval of the mean over classes of the class means of `values`, as a fraction.
 
@@ -193,15 +201,17 @@ def balanced_interval(
     Args:
         values: (..., n) in [0, 1], each image's mean over its draws.
         targets: (n,) class indices.
-        num_draws, confidence, side: as `testbed.metrics.intervals.clustered_proportion`.
+        num_draws, confidence, side, is_exact: as `testbed.metrics.intervals.weighted_proportion`.
     """
     values, targets = np.asarray(values, np.float64), np.asarray(targets)
     classes, inverse, counts = np.unique(targets, return_inverse=True, return_counts=True)
     weights = len(targets) / (len(classes) * counts[inverse])
     whole = weighted_proportion(weights * values, weights, num_draws=num_draws, strata=targets,
-                                confidence=confidence, side=side)  # fmt: skip
+                                confidence=confidence, side=side, is_exact=is_exact)  # fmt: skip
     _, part, sizes = _by_class(values, targets)
-    of_classes = weighted_proportion(part, sizes, num_draws=num_draws, confidence=confidence, side=side)
+    of_classes = weighted_proportion(
+        part, sizes, num_draws=num_draws, confidence=confidence, side=side, is_exact=is_exact
+    )
     means = part.sum(-1) / counts
     low = means.mean(-1) - (means - of_classes.low).max(-1) / len(classes)
     high = means.mean(-1) + (of_classes.high - means).max(-1) / len(classes)

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from testbed.errors import ShapeError
-from testbed.metrics.intervals import Array, Interval, Side, Units, sum_clusters, tails, weighted_proportion
+from testbed.metrics.intervals import (
+    Array,
+    Interval,
+    Side,
+    Units,
+    clopper_pearson,
+    sum_clusters,
+    tails,
+    weighted_proportion,
+)
 
 _ROUNDING = 1e-9  # of images: less than any change
 OTHER: dict[Side, Side] = {"both": "both", "lower": "upper", "upper": "lower"}
@@ -55,6 +64,7 @@ def net_change(
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
     side: Side = "both",
+    is_exact: bool = False,
 ) -> Interval:
     """Interval of (sum(gained) - sum(lost)) / sum(right), a fraction of at least -1.
 
@@ -63,17 +73,20 @@ def net_change(
         gained: (..., n) how far it was wrong when clean and right under the shift.
         right: (..., n) how far it was right when clean; between 0 and 1 where several runs are averaged.
         num_draws, clusters, confidence, side: as `relative_change`.
+        is_exact: as `testbed.metrics.intervals.weighted_proportion`.
     Source: as `relative_change`.
     """
     total = right.sum(-1)
     loss, gain = lost.sum(-1) / total, gained.sum(-1) / total
     losses = weighted_proportion(
-        lost, right, num_draws=num_draws, clusters=clusters, confidence=confidence, side=OTHER[side]
-    )
+        lost, right, side=OTHER[side],
+        num_draws=num_draws, clusters=clusters, confidence=confidence, is_exact=is_exact,
+    )  # fmt: skip
     # of all that is right now or was: given what was right when clean, losses and gains are of different images
     gains = weighted_proportion(
-        gained, right + gained, num_draws=num_draws, clusters=clusters, confidence=confidence, side=side
-    )
+        gained, right + gained, side=side,
+        num_draws=num_draws, clusters=clusters, confidence=confidence, is_exact=is_exact,
+    )  # fmt: skip
     with np.errstate(divide="ignore"):
         gain_low, gain_high = (np.divide(share, 1 - share) for share in (gains.low, gains.high))
     below, above = tails(confidence, side)
@@ -90,15 +103,44 @@ def ratio_difference(
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
     side: Side = "both",
+    is_exact: bool = False,
 ) -> Interval:
     """Interval of sum(part[0]) / sum(whole[0]) - sum(part[1]) / sum(whole[1]), both over the same images.
 
     Args:
         part, whole, num_draws, clusters: as `RatioDifference.of`.
         confidence, side: as `relative_change`; a side without a bound is infinite.
+        is_exact: as `RatioDifference.interval`.
     """
     data = RatioDifference.of(part, whole, num_draws=num_draws, clusters=clusters)
-    return data.interval(*tails(confidence, side))
+    return data.interval(*tails(confidence, side), is_exact=is_exact)
+
+
+def sign_bounds(
+    up: Array, down: Array, *, clusters: ArrayLike | None, below: float, above: float
+) -> tuple[Array, Array]:
+    """Bounds of sum(up) - sum(down) from how many images changed for the better, whose tails are exact far out.
+
+    Limits that are added in squares are those of normal distributions, which exclude a net change of 0 too often where
+    few images change and the level is corrected. Given how many change, each is as likely to go up as down if the net
+    is 0: a sign test, of as many images of the same change as would vary as much.
+
+    Args:
+        up, down: (..., n) how far each image changes.
+        clusters: as `relative_change`.
+        below, above: what is left out on either side, see `testbed.metrics.intervals.tails`.
+    """
+    net = sum_clusters(up - down, clusters)
+    total, squares = np.abs(net).sum(-1), np.square(net).sum(-1)
+    is_any = squares > 0
+    count = np.where(is_any, np.square(total) / np.where(is_any, squares, 1), 1)
+    ups = count * np.where(is_any, np.maximum(net, 0).sum(-1) / np.where(is_any, total, 1), 1 / 2)
+    low, high = np.full_like(total, -np.inf), np.full_like(total, np.inf)
+    if below:
+        low = (2 * clopper_pearson(ups, count, confidence=1 - below, side="lower").low - 1) * total
+    if above:
+        high = (2 * clopper_pearson(ups, count, confidence=1 - above, side="upper").high - 1) * total
+    return low, high
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from testbed.errors import ShapeError
 from testbed.metrics.accuracy import percent
-from testbed.metrics.changes import net_change, ratio_difference
+from testbed.metrics.changes import net_change, ratio_difference, sign_bounds
 from testbed.metrics.factors import Factors, bounded, proportion, ratio_residuals
-from testbed.metrics.intervals import Array, Interval
+from testbed.metrics.intervals import Array, Interval, tails
 from testbed.records import MetricValue
 
 NETTED = ("mscr", "loss", "recovery")
@@ -160,8 +160,21 @@ def change_interval(name: str, outcomes: Outcomes) -> tuple[Array, Interval]:
     else:
         tested = factors.pool(whole)
         images = ratio_difference((shifted, clean), (tested, tested), **options)
+    if factors.is_exact:
+        images = _with_sign_bounds(images, outcomes, whole)
     interval = factors.over_runs(images, value, ratio_residuals(part, whole, value))
     return value, bounded(interval, -1, np.inf if name == "mscr" else 1)
+
+
+def _with_sign_bounds(images: Interval, outcomes: Outcomes, whole: Array) -> Interval:
+    """The interval of the pooled images, as wide as that of the signs of what changed."""
+    factors = outcomes.factors
+    gained, lost = factors.pool(outcomes.gained), factors.pool(outcomes.lost)
+    below, above = tails(factors.confidence, factors.side)
+    least, most = sign_bounds(gained, lost, clusters=factors.clusters, below=below, above=above)
+    total = factors.pool(whole).sum(-1)
+    low, high = np.minimum(images.low, least / total), np.maximum(images.high, most / total)
+    return Interval(low, high, f"{images.method}, and signs of the changes")
 
 
 def _paired(clean: ArrayLike, shifted: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -56,6 +56,7 @@ class Factors:
         resplit: images tested over images fitted on, where every run splits the data anew; else None.
         clusters: (num_samples,) labels of images that belong together: patients, scenes, videos.
         confidence, side: of the interval, see `testbed.metrics.intervals`.
+        is_exact: whether its tails stay exact far out.
     """
 
     num_draws: float = 1
@@ -65,10 +66,18 @@ class Factors:
     clusters: ArrayLike | None = None
     confidence: float = 0.95
     side: Side = "both"
+    is_exact: bool = False
 
     def of(self, **changes: Any) -> Self:
         """The same factors with other `num_draws`, `confidence` or `side`."""
         return replace(self, **changes)
+
+    def for_all(self, count: int) -> Self:
+        """The same factors for `count` intervals that hold together (Bonferroni): far in the tail, so with exact ones.
+
+        A single interval stays as it is.
+        """
+        return self if count <= 1 else self.of(confidence=1 - (1 - self.confidence) / count, is_exact=True)
 
     def pool(self, values: ArrayLike) -> Array:
         """(..., num_samples): values (..., runs, n) summed by image, over the mean number of runs an image is in."""
@@ -90,7 +99,7 @@ class Factors:
     def pooled_options(self, values: Array) -> dict[str, Any]:
         """What the functions of `intervals` and `changes` are told about pooled values."""
         return {"num_draws": self.num_draws * self.times(values), "clusters": self.clusters,
-                "confidence": self.confidence, "side": self.side}  # fmt: skip
+                "confidence": self.confidence, "side": self.side, "is_exact": self.is_exact}  # fmt: skip
 
     def over_runs(self, interval: Interval, value: Array, residuals: Array) -> Interval:
         """The interval of the pooled images, widened by what the runs vary beyond their images.

@@ -108,6 +108,7 @@ def weighted_proportion(
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
     side: Side = "both",
+    is_exact: bool = False,
 ) -> Interval:
     """Interval of sum(part) / sum(whole), over units that each contribute `part` out of `whole`.
 
@@ -126,11 +127,13 @@ def weighted_proportion(
         strata: (units,) labels of groups whose sizes are fixed, e.g. classes; the variance is then within them.
         clusters: (units,) labels of units that belong together and become one; not with strata.
         confidence, side: as `wilson`.
+        is_exact: with tails that stay exact far out, see `Units.exact_interval`; for a level that is corrected.
     Source: Korn & Graubard, Survey Methodology 24, 1998 (effective counts); Fay & Feuer, Statistics in Medicine 16,
         1997 (one more event); Fay & Kim, Biometrical Journal 59, 2017 (mid-P mixture).
     """
     data = Units.of(part, whole, num_draws=num_draws, strata=strata, clusters=clusters)
-    return data.interval(*tails(confidence, side))
+    bounds = data.exact_interval if is_exact else data.interval
+    return bounds(*tails(confidence, side))
 
 
 def sum_clusters(values: ArrayLike, clusters: ArrayLike | None) -> Array:

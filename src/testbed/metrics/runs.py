@@ -97,9 +97,8 @@ def worst_class_of_runs(correct: Array, targets: IntArray, factors: Factors, *, 
                    for values in (correct, np.ones_like(correct)))  # fmt: skip
     means = right / size
     worst = int(classes[np.round(means, 12).argmin()])  # the first of those that are equally bad
-    shared = factors.of(confidence=1 - (1 - factors.confidence) / len(classes))
     is_worst = (targets == worst).astype(np.float64)
-    value, interval = proportion(correct * is_worst, is_worst, shared)
+    value, interval = proportion(correct * is_worst, is_worst, factors.for_all(len(classes)))
     interval = interval._replace(method=f"{interval.method}; Bonferroni over {len(classes)} classes")
     counts = np.bincount(_pooled_targets(targets, factors) + 1, minlength=classes.max() + 2)[1:]
     listed = [{"class_index": int(index), "value": 100 * float(mean), "n": int(counts[index])}

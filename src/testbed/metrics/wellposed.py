@@ -105,9 +105,7 @@ def findings(grid: Grid, outputs: Mapping[Cell, Outputs]) -> list[Finding]:
         name: list(pairwise(severities_of(grid.cells, name))) for name in in_order({name for name, _ in grid.cells})
     }
     questions = 2 * len(grid.cells) + sum(map(len, steps.values()))
-    sure = replace(
-        grid, factors=grid.factors.of(side="lower", confidence=1 - (1 - grid.factors.confidence) / questions)
-    )
+    sure = replace(grid, factors=grid.factors.of(side="lower").for_all(questions))
     found: list[Finding] = []
     for name, pairs in steps.items():
         cells = [(name, severity) for severity in severities_of(grid.cells, name)]

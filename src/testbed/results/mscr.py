@@ -68,8 +68,7 @@ def mscr_rows(groups: Sequence[Group], precision: Precision) -> list[MscrRow]:
         precision: of the intervals.
     Raises: DataError: a sample is in no cluster. StoreError: an evaluation is not stored as a whole.
     """
-    together = 1 - (1 - precision.confidence) / max(1, len(groups))
-    return [_row(group, precision, together) for group in groups]
+    return [_row(group, precision, len(groups)) for group in groups]
 
 
 def undefined_levels(store: Reader) -> list[dict[str, str]]:
@@ -117,12 +116,11 @@ def mscr_record(row: MscrRow, separation: Mapping[str, Any] | None) -> dict[str,
     }
 
 
-def _row(group: Group, precision: Precision, together: float) -> MscrRow:
+def _row(group: Group, precision: Precision, num_rows: int) -> MscrRow:
     outcomes = outcomes_of(by_fit(group), precision)
     changes = {name: change(name, _with_side(outcomes, name, precision)) for name in NETTED}
-    accuracy_change = change(
-        "accuracy_change", _with_side(outcomes, "accuracy_change", replace(precision, confidence=together))
-    )
+    shown = _with_side(outcomes, "accuracy_change", precision)
+    accuracy_change = change("accuracy_change", replace(shown, factors=shown.factors.for_all(num_rows)))
     metrics = _accuracies(group, outcomes, precision) | changes | published_intervals(outcomes)
     return MscrRow(runs=group, metrics=metrics, accuracy_change=accuracy_change, verdict=_verdict(accuracy_change))
 

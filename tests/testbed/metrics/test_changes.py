@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from tests.testbed.metrics.simulations import benchmark
 
 from testbed.errors import ShapeError
-from testbed.metrics.changes import RatioDifference, ratio_difference
+from testbed.metrics.changes import RatioDifference, ratio_difference, sign_bounds
 from testbed.metrics.intervals import clopper_pearson
 
 ONES = np.ones(400)
+SIMULTANEOUS = benchmark("simultaneous_coverage")
 
 
 def test_without_a_difference_the_bound_is_the_exact_one() -> None:
@@ -60,6 +62,32 @@ def test_exact_tails_of_images_that_all_rise_are_those_of_their_number() -> None
         ups, downs = (clopper_pearson(count, 400, confidence=1 - 2 * tail) for count in (12, 0))
         low = data.interval(tail, tail, is_exact=True).low
         assert low == pytest.approx(12 / 400 - np.hypot(12 / 400 - ups.low, downs.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("ups", [10, 12, 15])
+def test_signs_of_changes_exclude_none_where_the_sign_test_does(ups: int) -> None:
+    """Of fifteen images that changed so many for the better; a tail just below and just above the test's."""
+    up, down = ((np.arange(400) < ups).astype(float), (np.arange(400) >= 400 - (15 - ups)).astype(float))
+    chance = binom.sf(ups - 1, 15, 0.5)
+    for tail, is_shown in ((0.99 * chance, False), (1.01 * chance, True)):
+        low, high = sign_bounds(up, down, clusters=None, below=tail, above=0)
+        assert (low > 0) == is_shown
+        assert high == np.inf
+        assert sign_bounds(down, up, clusters=None, below=0, above=tail) == pytest.approx((-np.inf, -low))
+
+
+def test_without_a_change_signs_say_nothing_and_images_of_a_cluster_are_one() -> None:
+    assert sign_bounds(0 * ONES, 0 * ONES, clusters=None, below=0.05, above=0.05) == (0, 0)
+    patients = np.repeat(np.arange(20), 20)
+    all_up = sign_bounds(ONES, 0 * ONES, clusters=patients, below=0.05, above=0)[0]
+    assert all_up == pytest.approx(400 * (2 * 0.05 ** (1 / 20) - 1))
+
+
+@pytest.mark.parametrize("table", [*SIMULTANEOUS.quick_tables()], ids=lambda table: table.name)
+def test_the_worst_of_many_classes_is_within_its_interval(table) -> None:  # type: ignore[no-untyped-def]
+    """All classes are alike, so that only one side can miss: 2.5 % and three standard errors of 400 experiments."""
+    share, _ = table.wrong(np.random.default_rng(0), 400, True)
+    assert share <= 2.5 + 2.3
 
 
 def test_models_that_lose_everything_still_differ_by_chance() -> None:

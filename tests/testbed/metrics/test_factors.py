@@ -7,7 +7,7 @@ import pytest
 
 from testbed.errors import ShapeError
 from testbed.metrics.factors import Factors, proportion
-from testbed.metrics.intervals import Interval, weighted_proportion
+from testbed.metrics.intervals import Interval, clopper_pearson, weighted_proportion
 
 T_1 = 12.706204736432095  # Student's t, 97.5 % with one degree of freedom
 T_2 = 4.302652729911275  # with two
@@ -80,6 +80,14 @@ def test_one_sided_bounds_widen_on_their_side_alone() -> None:
     residuals = np.array([[0.1, 0.1], [-0.1, -0.1]])
     found = Factors(side="upper", confidence=0.975).over_runs(Interval(-np.inf, 0.2, ""), np.zeros(()), residuals)
     assert found[:2] == pytest.approx((-np.inf, np.hypot(0.2, T_1 * 0.2)))
+
+
+def test_intervals_that_hold_together_have_exact_tails_and_a_single_one_stays() -> None:
+    factors = Factors(confidence=0.9)
+    assert factors.for_all(1) is factors
+    part = (np.arange(100) < 20).astype(float)[None]
+    _, found = proportion(part, np.ones_like(part), factors.for_all(1000))
+    assert found[:2] == pytest.approx(clopper_pearson(20, 100, confidence=1 - 0.1 / 1000)[:2])
 
 
 def test_a_proportion_of_one_run_is_that_of_its_images() -> None:

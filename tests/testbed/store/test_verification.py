@@ -224,6 +224,17 @@ def test_metrics_that_are_not_those_of_the_predictions_are_found_and_mended(
     assert execute(wanted) == before
 
 
+def test_intervals_of_the_worst_class_by_the_former_method_are_sound_and_their_values_checked(
+    store: Store, compared: int, rewrite: Any
+) -> None:
+    former = "update metrics set method = 'wilson; Bonferroni over 3 classes', {} where name = 'worst_class_accuracy'"
+    rewrite(former.format("ci_high = 99"))
+    assert metric_check.verify(store).findings == ()
+    rewrite(former.format("value = value + 1"))
+    assert len(metric_check.verify(store).findings) == 2
+    assert compared
+
+
 def check_mending(store: Store, evaluation_id: int, *findings: Finding) -> None:
     for finding in findings:
         assert (finding.metrics_of, finding.evaluation_id, finding.can_be_mended) == (evaluation_id, None, True)
