@@ -40,6 +40,7 @@ class ModelPage:
     clean: Table
     noise: Table
     levels: Sequence[str]
+    warning: str
     robustness: Table
     heat: Sequence[Table]
     means: Sequence[Table]
@@ -60,6 +61,7 @@ def model_page(site: SiteData, entry: Entry) -> ModelPage:
         clean=_clean(site, points),
         noise=_noise(site, points, changes),
         levels=list(_levels(site, changes)),
+        warning=site.own.warnings.get(entry.name, ""),
         robustness=_robustness(site, entry),
         heat=heat_maps(site, entry),
         means=[_means(report, report.columns[place]) for report, place in site.own.reports.get(entry.name, ())],

@@ -17,7 +17,7 @@ from testbed.results.corruption import corruption_grids
 from testbed.results.corruption_report import Column, CorruptionReport, corruption_report
 from testbed.results.point_numerics import numerics_words
 from testbed.results.precision import Precision
-from testbed.results.runs import result_of
+from testbed.results.runs import Run, guessing_when_clean, result_of
 from testbed.results.stored import Group, complete_evaluations, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -63,11 +63,13 @@ class Own:
 
     Args:
         changes: under shifts, by setting.
+        warnings: that a model guesses on clean images, where it does.
         reports: of corruptions, with the position of the model's column.
         origins: of all.
     """
 
     changes: Mapping[str, Mapping[str, Change]] = field(default_factory=dict)
+    warnings: Mapping[str, str] = field(default_factory=dict)
     reports: Mapping[str, Sequence[tuple[CorruptionReport, int]]] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
@@ -93,8 +95,10 @@ def own_results(store: Reader, table: pd.DataFrame, entries: Sequence[Entry]) ->
     evaluations = [one for one in complete_evaluations(store) if labels.of(one) and one.setting in wanted]
     if not evaluations:
         return Own()
+    groups = stored_groups(store, evaluations, lambda one: one.shift is not None)
     return Own(
-        changes=_changes(store, table, evaluations, labels),
+        changes=_changes(groups, table, labels),
+        warnings=_warnings(groups, labels),
         reports=_reports(store, evaluations, labels),
         origins=origins(store, evaluations, labels.of),
     )
@@ -128,12 +132,17 @@ def _told(names: Sequence[str], words: str) -> str:
     return next((name for name in names if not words or name.endswith((f"({words})", f", {words})"))), "")
 
 
-def _changes(
-    store: Reader, table: pd.DataFrame, evaluations: Sequence[Evaluation], labels: _Labels
-) -> dict[str, dict[str, Change]]:
+def _warnings(groups: Sequence[Group], labels: _Labels) -> dict[str, str]:
+    runs: dict[str, list[Run]] = defaultdict(list)
+    for group in groups:
+        runs[labels.of(group[0].evaluation)] += group
+    return {label: warning for label, own in runs.items() if (warning := guessing_when_clean(own))}
+
+
+def _changes(groups: Sequence[Group], table: pd.DataFrame, labels: _Labels) -> dict[str, dict[str, Change]]:
     single = _single_runs(table)
     found: dict[str, dict[str, Change]] = defaultdict(dict)
-    for group in stored_groups(store, evaluations, lambda one: one.shift is not None):
+    for group in groups:
         first = group[0].evaluation
         metrics = single.get(_identity(first)) if len(group) == 1 else None
         if metrics is None:

@@ -86,7 +86,7 @@ def _worst(column: Column, confidence: float) -> Table:
     worst = sorted(known, key=lambda cell: -(known[cell].value or 0.0))[:SHOWN]
     rows = [
         (cell_words(cell), column.stored.groups[cell][0].evaluation.setting, f"{known[cell].n:,}",
-         percent(known[cell].value), percent(known[cell].high))
+         percent(known[cell].value), "undecided" if column.stored.warning else percent(known[cell].high))
         for cell in worst
     ]  # fmt: skip
     caption = f"Where {column.stored.name} loses most: {len(rows)} of {len(losses)}, worst first"
@@ -111,6 +111,8 @@ def _notes(report: CorruptionReport, confidence: float) -> Iterator[str]:
     for name, number in report.left_out.items():
         yield f"{number} settings of {name} are of other samples and left out."
     for column in report.columns:
+        if column.stored.warning:
+            yield f"{column.stored.name}: {column.stored.warning}."
         lost, total = column.stored.nonfinite
         if lost:
             yield f"{column.stored.name}: {lost} of {total} answers are not finite; they count as wrong."

@@ -67,7 +67,7 @@ def _changes(rows: Sequence[MscrRow], confidence: float) -> Table:
     for row in rows:
         lost, shift = bounds_of("loss", row.runs, confidence), row.evaluation.shift
         words = noise_words(shift) if shift and shift.epsilon is not None else shift.name if shift else ""
-        most = "undefined" if lost.value is None else percent(lost.high)
+        most = "undefined" if lost.value is None else "undecided" if row.warning else percent(lost.high)
         change, worst = interval_cell(row.accuracy_change), _worst(row.metrics["worst_class_accuracy"])
         cells.append((row.evaluation.setting, words, most, change, row.verdict, worst))
     return Table(header=header, rows=cells, num_names=2, caption="Bounds, and whether the change is more than chance")
@@ -129,5 +129,7 @@ def _notes(rows: Sequence[MscrRow], separations: Mapping[str, Mapping[str, Any]]
         if separation := separations.get(setting):
             level = f"{shift.epsilon:.6g}" if shift and shift.epsilon is not None else "the level"
             yield f"{setting}: {level} is half of {separation_words(separation)}."
+        if row.warning:
+            yield f"{setting}: {row.warning}."
         reasons = {value.reason for value in row.metrics.values() if value.value is None}
         yield from (f"{setting}: undefined, because {reason}." for reason in sorted(reasons))

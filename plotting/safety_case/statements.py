@@ -18,7 +18,7 @@ from testbed.results import Precision, by_fit
 from testbed.results.corruption import StoredGrid
 from testbed.results.corruption_choice import family_words
 from testbed.results.data_facts import witness_of
-from testbed.results.runs import has_shared_draws, outcomes_of
+from testbed.results.runs import guessing_when_clean, has_shared_draws, outcomes_of
 from testbed.results.stored import Group
 
 # What is true of every model: it decides nothing, and has both bounds beside it.
@@ -103,6 +103,8 @@ def _under_noise(found: Evidence, group: Group, separation: Mapping[str, Any] | 
     row = _row(f"lost under {words}", "at most", answer.high, answer)
     if answer.value is None:
         return _Said(f"What {found.model} loses {where} is undefined, because {answer.reason}.", [row])
+    if guesses := guessing_when_clean(group):
+        return _Said(f"{found.model} {where}: {guesses}.", [_undecided(row)])
     parts = [
         f"{found.model} loses at most {percent(answer.high)} % of the images that it classifies right when clean "
         f"{where}; {percent(answer.value)} % in the sample ({_sure(confidence, answer, group)}).",
@@ -147,6 +149,9 @@ def _under_corruptions(dataset: str, stored: StoredGrid, confidence: float) -> _
             f"What {stored.name} loses under {where} {data} is undefined, because {answer.reason}.",
             [_row("lost under common corruptions", "at most", None, answer)],
         )
+    if stored.warning:
+        row = _row("lost under common corruptions on average", "at most", None, next(iter(found.values())))
+        return _Said(f"{stored.name} under {where} {data}: {stored.warning}.", [_undecided(row)])
     worst = max(found, key=lambda cell: found[cell].value or 0.0)
     highest = max(answer.high or 0.0 for answer in found.values())
     mean = bounds("loss", stored.grid.outcomes(stored.grid.cells), 1 - confidence)
@@ -172,6 +177,11 @@ def _row(what: str, side: str, bound: float | None, answer: Answer) -> tuple[str
     if answer.value is None:
         return (what, "undefined", "", "")
     return (what, percent(answer.value), f"{side} {percent(bound)}", f"{answer.n:,} {answer.unit}")
+
+
+def _undecided(row: tuple[str, ...]) -> tuple[str, ...]:
+    """The row without its bound."""
+    return (row[0], row[1], "undecided", row[3])
 
 
 def _sure(confidence: float, answer: Answer, group: Group | None = None) -> str:

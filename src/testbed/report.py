@@ -10,7 +10,7 @@ from testbed.corruption_words import corruption_sentences, is_corrupted
 from testbed.metrics.intervals import Side
 from testbed.records import MetricValue, Shift
 from testbed.results import COMPARISONS, Result, Run, by_fit
-from testbed.results.runs import has_shared_draws
+from testbed.results.runs import guessing_when_clean, has_shared_draws
 from testbed.visible import visible
 
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
@@ -123,6 +123,8 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     noise = f"under {noise_words(shift)} on {evaluation.n} samples of {evaluation.dataset}{source}"
     if loss.value is None:
         return f"{result.name}: what is lost {noise} is undefined, because {loss.reason}."
+    if guesses := guessing_when_clean(result.runs):
+        return f"{result.name} {noise}: {guesses}."
     return (
         f"{result.name} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
         f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {draws_words(result.runs)}), "

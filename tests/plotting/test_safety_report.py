@@ -86,6 +86,17 @@ def test_statements_bound_what_is_lost_by_clopper_and_pearson(filled: Filler, co
     assert "it loses most, 66.67 %, under fog at severity 5" in corruptions
 
 
+def test_what_a_model_loses_that_guesses_on_clean_images_is_not_bounded(filler: Filler) -> None:
+    filler.runs(filler.model(MODEL), {0.0: [[12]], EPSILON_MIN: [[12]]}, is_fitted=False)
+    case = case_of(filler)
+    clean, noise = part(case, "Statement").leading
+    assert "classifies at least" in clean
+    assert "what it loses tells nothing, since on 'points' top-1 is 12.00 %, no better than chance" in noise
+    assert [row[2] for row in part(case, "Statement").tables[0].rows][1:] == ["undecided"]
+    (bounds,) = [one for one in part(case, "Noise and attacks").tables if "lost at most, %" in one.header]
+    assert bounds.rows[0][2] == "undecided"
+
+
 def test_a_glance_has_a_row_for_each_statement(filled: Filler) -> None:
     rows = part(case_of(filled), "Statement").tables[0].rows
     assert [row[1] for row in rows] == ["90.00", "11.11", f"{100 * 4 / 9:.2f}", "66.67"]

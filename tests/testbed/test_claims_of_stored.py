@@ -201,3 +201,21 @@ def test_a_version_that_failed_hides_no_claim(store: Store) -> None:
     store.fail_evaluation(state.id, "The weights do not fit the arch.")
     (row,) = rows(store, "loss(noise) <= 1%", "steady")
     assert (row.verdict, row.answers[""].value) == ("supported", 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["loss(noise) <= 10%", "loss(noise) > 10%", "mscr(noise) >= -10%", "top1(noise) >= 30%"]
+)
+def test_what_a_model_loses_that_guesses_on_clean_images_is_undecided(store: Store, text: str) -> None:
+    builder, one_class = Builder(store), TARGETS == 0
+    builder.put("constant", "clean", [one_class])
+    builder.put("constant", "noise", [one_class], clean="clean")
+    (row,) = rows(store, text, "constant")
+    if text.startswith("top1"):
+        assert (row.verdict, row.answers[""].reason) == ("supported", "")
+    else:
+        assert row.verdict == "undecided"
+        assert "top-1 is 33.33 %, no better than chance (33.33 % with 3 classes)" in row.answers[""].reason
+        assert row.answers[""].value is not None, "what was counted is told all the same"
+    (per_class,) = rows(store, text, "constant", per_class=True)
+    assert per_class.verdict == ("refuted" if text.startswith("top1") else "undecided")

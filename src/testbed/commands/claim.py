@@ -109,6 +109,8 @@ def _bound(answer: Answer, wanted: Claim) -> str:
 
 
 def _what_decides(answer: Answer) -> str:
+    if answer.reason:
+        return f"; {answer.reason}"
     if answer.verdict != "undecided":
         return ""
     if answer.needed is None:

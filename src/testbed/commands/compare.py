@@ -58,6 +58,8 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
     ]
     shared = dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws([pair[0] for pair in row.runs]))
     notes += [f"{setting}: {SHARED_DRAWS}." for setting in shared]
+    warnings = dict.fromkeys((model, warning) for row in rows for model, warning in row.warnings.items())
+    notes += [f"{model}: {warning}." for model, warning in warnings]
     notes += [f"The two models computed in different ways: {way}." for way in ways if " and " in way]
     return "\n".join([aligned_table(table, num_names=2), "", *(fill(note, WIDTH) for note in notes)])
 

@@ -222,6 +222,7 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
     )
     yield "; ".join(_sample_words(column.stored) for column in report.columns) + "."
     yield from _nonfinite(report)
+    yield from (f"{one.name}: {warning}." for one in (c.stored for c in report.columns) if (warning := one.warning))
     if report.marks:
         yield (
             "*: best; ~: not distinguishable from the best (paired over images: intervals of the difference, Holm over "

@@ -15,12 +15,12 @@ from testbed.cores import available_cores
 from testbed.doctor.evidence import least_images
 from testbed.doctor.examination import Examination, examine
 from testbed.doctor.finding import Finding
-from testbed.doctor.suspicion import suspicion
 from testbed.engine.data import Data
 from testbed.engine.place import Place
 from testbed.engine.plan import Request, make_plan
 from testbed.errors import TestbedError
 from testbed.report import WIDTH, interval_cell
+from testbed.results.own import guessing
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 from testbed.users_code import users_output
@@ -97,13 +97,7 @@ def suspicions(evaluations: Iterable[Evaluation], settings: Iterable[EvalSetting
     for evaluation in evaluations:
         if evaluation.setting not in clean or evaluation.status != "complete":
             continue
-        found = suspicion(
-            evaluation.target_ranks()[0] == 0,
-            evaluation.predictions()[0],
-            evaluation.targets(),
-            num_classes=len(evaluation.class_names),
-        )
-        if found is not None:
+        if (found := guessing(evaluation)) is not None:
             yield (
                 f"{evaluation.model} on {evaluation.setting}: {found}. The same command with --doctor tells whether "
                 "images reach it as it learnt them, and whether its outputs are read in its order."

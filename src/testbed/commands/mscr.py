@@ -164,6 +164,8 @@ def _notes(
     for setting in dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws(row.runs)):
         yield f"{setting}: {SHARED_DRAWS}."
     for row in rows:
+        if row.warning:
+            yield f"{row.evaluation.model} on {row.evaluation.setting}: {row.warning}."
         reasons = {value.reason for value in row.metrics.values() if value.value is None}
         for reason in sorted(reasons):
             yield f"{row.evaluation.model} on {row.evaluation.setting}: undefined, because {reason}."

@@ -8,8 +8,8 @@ import numpy as np
 
 from testbed.doctor.finding import Finding, Truth, accuracy
 from testbed.doctor.patient import Logits, Patient
-from testbed.doctor.suspicion import is_at_chance, is_constant
 from testbed.metrics.accuracy import predictions
+from testbed.metrics.chance import is_at_chance, is_constant
 from testbed.records import IntArray
 
 ROUNDING = 1e-3  # of the logits' spread: what another place in a batch may change in float32
@@ -104,7 +104,7 @@ def useless(found: IntArray, truth: Truth) -> list[Finding]:
             "not saturated."
         )
         return [Finding(fault="constant answers", words=words, fix=fix, before=accuracy(right))]
-    if is_at_chance(int(right.sum()), len(right), num_classes=num_classes):
+    if is_at_chance(int(right.sum()), len(right), chance=1 / num_classes):
         words = "The answers are no better than chance, and nothing that was tried helps."
         fix = "See that the weights were loaded, and that they belong to these classes."
         return [Finding(fault="no better than chance", words=words, fix=fix, before=accuracy(right))]

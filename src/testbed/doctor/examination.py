@@ -19,9 +19,9 @@ from testbed.doctor.evidence import LEAST_GAIN, Try, alike, best, least_images
 from testbed.doctor.finding import Finding, Truth, accuracy
 from testbed.doctor.hypotheses import Hypothesis, View
 from testbed.doctor.patient import Logits, Patient
-from testbed.doctor.suspicion import is_at_chance
 from testbed.doctor.telling import Telling
 from testbed.metrics.accuracy import predictions
+from testbed.metrics.chance import is_at_chance
 from testbed.records import IntArray, MetricValue
 
 MOST_FAULTS = 3  # at once
@@ -112,7 +112,7 @@ def _step(search: _Search) -> bool:
     if np.mean(~before) < LEAST_GAIN:  # nothing can gain enough
         return False
     is_poor = np.mean(before) < POOR or is_at_chance(
-        int(before.sum()), len(before), num_classes=len(search.truth.class_names)
+        int(before.sum()), len(before), chance=1 / len(search.truth.class_names)
     )
     orders = named_orders(search.truth.class_names) if search.order is None else []
     options = search.patient.hypotheses(search.view)

@@ -115,7 +115,8 @@ class Answer:
 
     Args:
         verdict: of the claim.
-        value: in the sample; None where it is undefined, and `reason` then says why.
+        value: in the sample; None where it is undefined.
+        reason: why it is, or why the verdict is undecided whatever the bounds are.
         low, high: what the number is at least and at most, each with the confidence of the claim.
         n, unit: size of the sample, in words.
         needed: how many of these would decide the claim if the rest looked like the sample; None where it is decided,

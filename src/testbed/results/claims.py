@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from testbed.claim_language import Claim, ClaimError
 from testbed.errors import DataError, UnknownNameError, suggestion
@@ -15,7 +16,7 @@ from testbed.metrics.claim_evidence import decide
 from testbed.metrics.claims import Answer, Verdict
 from testbed.results.numerics import network_key
 from testbed.results.precision import Precision
-from testbed.results.runs import by_fit, outcomes_of
+from testbed.results.runs import by_fit, guessing_when_clean, outcomes_of
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -93,11 +94,16 @@ def _row(
 ) -> ClaimRow:
     fits = [by_fit(group) for group in pair]
     outcomes = [outcomes_of(fit, precision) for fit in fits]
+    guesses = "" if claim.metric == "top1" else guessing_when_clean(pair[0])
+
+    def answer_of(members: NDArray[np.bool_] | None) -> Answer:
+        found = decide(claim, outcomes, alpha=alpha, members=members)
+        return replace(found, verdict="undecided", needed=None, reason=guesses) if guesses else found
+
     if not classes:
-        return ClaimRow(runs=pair, answers={"": decide(claim, outcomes, alpha=alpha)})
+        return ClaimRow(runs=pair, answers={"": answer_of(None)})
     targets = np.array([fit[0].evaluation.targets() for fit in fits[0]])
-    answers = {name: decide(claim, outcomes, alpha=alpha, members=targets == index) for name, index in classes.items()}
-    return ClaimRow(runs=pair, answers=answers)
+    return ClaimRow(runs=pair, answers={name: answer_of(targets == index) for name, index in classes.items()})
 
 
 def _answer_record(answer: Answer) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from testbed.results.corruption_choice import IN_MEMORY, check_family, is_of, sa
 from testbed.results.numerics import names_with_numerics, network_key
 from testbed.results.own import clean_correct, correct
 from testbed.results.precision import Precision
-from testbed.results.runs import Run, by_fit
+from testbed.results.runs import Run, by_fit, guessing_when_clean
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -57,6 +57,11 @@ class StoredGrid:
         found = {one.id: one.predictions() for run in runs for one in (run.evaluation, run.clean) if one}
         lost = sum(int(np.count_nonzero(predictions < 0)) for predictions in found.values())
         return lost, sum(predictions.size for predictions in found.values())
+
+    @property
+    def warning(self) -> str:
+        """That the model guesses on the clean images; empty where it does not."""
+        return guessing_when_clean(run for group in self.groups.values() for run in group)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ def _model(report: CorruptionReport, index: int) -> dict[str, Any]:
         "num_fitted_models": len(stored.grid.clean),
         "num_answers": num_answers,
         "num_nonfinite": num_nonfinite,
+        "warning": stored.warning or None,
         "mark": marks.get(MEAN),
         "mean": {name: number(value) for name, value in column.mean.items()},
         "errors": {name: number(value) for name, value in column.errors.items()},

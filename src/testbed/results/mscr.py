@@ -16,7 +16,7 @@ from testbed.records import MetricValue
 from testbed.results.own import with_class_names
 from testbed.results.precision import Precision
 from testbed.results.records import number
-from testbed.results.runs import by_fit, outcomes_of, published_intervals
+from testbed.results.runs import by_fit, guessing_when_clean, outcomes_of, published_intervals
 from testbed.results.stored import Group
 from testbed.store import digests
 from testbed.store.evaluation import Evaluation
@@ -58,6 +58,11 @@ class MscrRow:
     def num_fits(self) -> int:
         """Runs that fit a model each; 1 for a model that is there."""
         return len(by_fit(self.runs))
+
+    @property
+    def warning(self) -> str:
+        """That the model guesses on the clean images; empty where it does not."""
+        return guessing_when_clean(self.runs)
 
 
 def mscr_rows(groups: Sequence[Group], precision: Precision) -> list[MscrRow]:
@@ -113,6 +118,7 @@ def mscr_record(row: MscrRow, separation: Mapping[str, Any] | None) -> dict[str,
         "metrics": {name: number(value) for name, value in row.metrics.items()},
         "accuracy_change": number(row.accuracy_change),
         "verdict": row.verdict,
+        "warning": row.warning or None,
     }
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from testbed.errors import DataError
 from testbed.metrics.accuracy import balanced_accuracy, per_class, top1, top5
+from testbed.metrics.chance import suspicion
 from testbed.metrics.comparison import NETTED, compare
 from testbed.records import IntArray, MetricValue
 from testbed.results.users_metrics import registered_metrics, setting_metrics
@@ -101,6 +102,16 @@ def _restates(value: MetricValue, built_in: MetricValue | None) -> bool:
         return False
     is_bare = value.ci_low is None and not value.method and value.detail.keys() <= {"source"}
     return is_bare and isclose(value.value, built_in.value, rel_tol=1e-6)
+
+
+def guessing(evaluation: Evaluation) -> str | None:
+    """Why the answers of a model to clean images are taken for guesses, as the end of a sentence; None where not."""
+    return suspicion(
+        evaluation.target_ranks()[0] == 0,
+        evaluation.predictions()[0],
+        evaluation.targets(),
+        num_classes=len(evaluation.class_names),
+    )
 
 
 def accuracies_of(evaluation: Evaluation) -> dict[str, MetricValue]:

@@ -13,7 +13,7 @@ from testbed.metrics.significance import holm
 from testbed.results.numerics import arithmetic_key, arithmetic_words
 from testbed.results.precision import Precision
 from testbed.results.records import number
-from testbed.results.runs import Run, outcomes_of
+from testbed.results.runs import Run, guessing_when_clean, outcomes_of
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -40,6 +40,12 @@ class PairRow:
     def evaluation(self) -> Evaluation:
         """The first model's in the first run."""
         return self.runs[0][0].evaluation
+
+    @property
+    def warnings(self) -> dict[str, str]:
+        """By name of a model that it guesses on the clean images, where it does."""
+        found = {own[0].evaluation.model: guessing_when_clean(own) for own in zip(*self.runs, strict=True)}
+        return {model: warning for model, warning in found.items() if warning}
 
     @property
     def arithmetic(self) -> str:
@@ -109,6 +115,7 @@ def pair_record(row: PairRow) -> dict[str, Any]:
         "num_differing": found.num_differing,
         "n": evaluation.n,
         "num_draws": evaluation.num_draws,
+        "warnings": row.warnings,
         "seeds": [max(first.seed, second.seed) for first, second in row.runs],
     }
 

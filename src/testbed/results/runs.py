@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from testbed.metrics.comparison import NETTED, Outcomes, change
 from testbed.metrics.published import mscr_over_runs
 from testbed.metrics.runs import accuracies_of_runs
 from testbed.records import MetricValue
-from testbed.results.own import accuracies, clean_correct, correct, undefined_comparisons, with_class_names
+from testbed.results.own import accuracies, clean_correct, correct, guessing, undefined_comparisons, with_class_names
 from testbed.results.precision import Precision
 from testbed.store.evaluation import Evaluation
 
@@ -137,6 +137,15 @@ def by_fit(runs: Sequence[Run]) -> list[list[Run]]:
     for run in {run.evaluation.id: run for run in runs}.values():
         fits.setdefault((run.evaluation.fit_seed, None if run.clean is None else run.clean.id), []).append(run)
     return list(fits.values())
+
+
+def guessing_when_clean(runs: Iterable[Run]) -> str:
+    """That a run's model guesses on the clean images, so that what it loses tells nothing; empty where none does."""
+    clean = {run.clean.id: run.clean for run in runs if run.clean is not None}
+    for evaluation in clean.values():
+        if (reason := guessing(evaluation)) is not None:
+            return f"what it loses tells nothing, since on '{evaluation.setting}' {reason}"
+    return ""
 
 
 def has_shared_draws(runs: Sequence[Run]) -> bool:

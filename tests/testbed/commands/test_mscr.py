@@ -137,6 +137,25 @@ def test_two_models_are_compared_setting_by_setting(options: Any, capsys: Any) -
     assert (record["p_value"], record["num_differing"], record["difference"]["ci_high"]) == (1.0, 0, None)
 
 
+def test_a_model_that_guesses_on_clean_images_is_told_of_beside_what_it_loses(
+    options: Any, lab: Any, capsys: Any
+) -> None:
+    lab.num_samples = 400
+    even = np.arange(400) % 2 == 0
+    lab.pair("net-b", np.arange(400) < 380, [np.arange(400) < 370])
+    lab.pair("net-a", even, [even], setting="toy-mscr-linf")
+    asked = {**options, "models": ("net-a",)}
+    words = "what it loses tells nothing, since on 'toy' "
+    mscr(asked)
+    assert f"net-a on toy-mscr-linf: {words}" in " ".join(capsys.readouterr().out.split())
+    mscr({**asked, "as_json": True})
+    assert "predictions are one class" in json.loads(capsys.readouterr().out)["results"][0]["warning"]
+    compare(options)
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"net-a: {words}" in out
+    assert f"net-b: {words}" not in out
+
+
 def test_commands_are_options_of_db(command: Command, lab: Any, options: Any) -> None:
     done = command("db.py", "--mscr", "--compare", "net-a", "net-b", "--db-url", options["db_url"], "--confidence", 0.9)
     assert done.code == 0, done.err

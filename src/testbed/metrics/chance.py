@@ -26,10 +26,21 @@ def suspicion(right: NDArray[np.bool_], predictions: IntArray, targets: IntArray
         return None
     if is_constant(predictions, targets):
         return f"{100 * ONE_CLASS:.0f} % or more of the predictions are one class"
-    if is_at_chance(int(np.count_nonzero(right)), n, num_classes=num_classes):
-        chance, found = 100 / num_classes, 100 * float(np.mean(right))
-        return f"top-1 is {found:.2f} %, no better than chance ({chance:.2f} % with {num_classes} classes)"
+    chance = chance_of(targets, num_classes=num_classes)
+    if is_at_chance(int(np.count_nonzero(right)), n, chance=chance):
+        found, rate = 100 * float(np.mean(right)), 100 * chance
+        return f"top-1 is {found:.2f} %, no better than chance ({rate:.2f} % with {num_classes} classes)"
     return None
+
+
+def chance_of(targets: IntArray, *, num_classes: int) -> float:
+    """The larger part of images that is right by guessing evenly, or by always answering the most frequent class.
+
+    >>> chance_of(np.array([0, 0, 0, 1]), num_classes=2)
+    0.75
+    """
+    known = targets[targets >= 0]
+    return max(1 / num_classes, _most_common(known)[1] / len(known)) if len(known) else 1 / num_classes
 
 
 def is_constant(predictions: IntArray, targets: IntArray) -> bool:
@@ -40,11 +51,10 @@ def is_constant(predictions: IntArray, targets: IntArray) -> bool:
     return bool(count >= ONE_CLASS * len(predictions) and np.mean(targets == common) < 0.9)
 
 
-def is_at_chance(num_right: int, n: int, *, num_classes: int) -> bool:
+def is_at_chance(num_right: int, n: int, *, chance: float) -> bool:
     """Whether guessing gives as many right answers, and a model half-way between it and perfection hardly so few."""
     from scipy.special import bdtr, bdtrc
 
-    chance = 1 / num_classes
     as_many = bdtrc(num_right - 1, n, chance) if num_right else 1.0
     return bool(as_many > LEVEL and bdtr(num_right, n, (1 + chance) / 2) < LEVEL)
 

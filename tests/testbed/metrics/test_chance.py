@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.doctor.suspicion import is_at_chance, is_constant, suspicion
+from testbed.metrics.chance import is_at_chance, is_constant, suspicion
 
 TARGETS = np.arange(300) % 10
 
@@ -33,9 +33,17 @@ def test_answers_better_than_chance_are_not_suspicious() -> None:
 
 @pytest.mark.parametrize(("num_right", "n", "num_classes"), [(6, 10, 10), (2, 3, 2), (1, 4, 10)])
 def test_few_images_that_say_nothing_are_not_suspicious(num_right: int, n: int, num_classes: int) -> None:
-    assert not is_at_chance(num_right, n, num_classes=num_classes)
+    assert not is_at_chance(num_right, n, chance=1 / num_classes)
 
 
 def test_fewer_than_ten_images_or_a_single_class_say_nothing() -> None:
     assert _suspicion(np.zeros(9, int), np.arange(9)) is None
     assert _suspicion(np.zeros(300, int), np.zeros(300, int), num_classes=1) is None
+
+
+def test_chance_is_the_rate_of_the_most_frequent_class() -> None:
+    targets = np.where(np.arange(300) < 240, 3, np.arange(300) % 10)
+    random = np.random.default_rng(0)
+    uninformed = np.where(random.random(300) < 0.97, 3, random.integers(0, 10, 300))
+    assert "no better than chance (82.00 %" in str(_suspicion(uninformed, targets))
+    assert _suspicion(np.where(np.arange(300) % 20, targets, 0), targets) is None
