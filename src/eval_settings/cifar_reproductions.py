@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from eval_settings.dataset_base import Dataset
 from eval_settings.source_base import DataSource
 from registry import registry
+from testbed.data.array_files import mapped_array
 from testbed.data.class_order import LABEL_SPACES
 from testbed.data.object_arrays import read_dictionary
 from testbed.data.published_files import Arrays, Format, PublishedFiles, load_arrays
@@ -33,10 +34,7 @@ TINY = "for research; the photos are of 80 Million Tiny Images, which its author
 
 def read_pair(files: Sequence[Path]) -> Arrays:
     """The images uint8 [n, 32, 32, 3] of one .npy file, and the labels [n] of another."""
-    try:
-        images, labels = (np.load(file, allow_pickle=False) for file in files)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"Cannot read {files[0]} or {files[1].name} as an array ({error}). Get both again.") from error
+    images, labels = (np.array(mapped_array(file)) for file in files)
     return _checked(images, labels, files[0])
 
 

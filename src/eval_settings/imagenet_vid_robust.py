@@ -16,8 +16,9 @@ from typing import Any
 from eval_settings._pm_settings import ANCHORS, FRAMES, REACH, register_frames
 from eval_settings._video_classes import VID_GROUPS, VID_NAMES
 from eval_settings.source_base import DataSource
-from testbed.data.labelled_files import LabelledFile, found_folder, labelled_samples, read_json
-from testbed.errors import DataError
+from testbed.data.json_files import read_json
+from testbed.data.labelled_files import LabelledFile, found_folder, labelled_samples
+from testbed.errors import DataError, reading
 from testbed.metrics.frames import anchored_id
 from testbed.records import Samples
 
@@ -42,7 +43,8 @@ def load_split(split: str, data_root: Path) -> Samples:
     names = ("metadata/pmsets.json", "metadata/labels.json")
     folder = found_folder(SOURCE, names, data_root, dataset=NAME)
     pmsets, labels = (read_json(folder / name, dict) for name in names)
-    rows = [row for anchor in sorted(pmsets) for row in _rows(folder, anchor, pmsets[anchor], labels)]
+    with reading(folder / names[0], kind="lists of frames with classes", remedy="Get the metadata again."):
+        rows = [row for anchor in sorted(pmsets) for row in _rows(folder, anchor, pmsets[anchor], labels)]
     kept = rows if split == FRAMES else [row for row in rows if row.sample_id.endswith("#+0")]
     return labelled_samples(folder, kept, dataset=NAME, split=split, class_names=VID_NAMES)
 

@@ -13,8 +13,6 @@ models, NeurIPS 2019.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,8 +24,8 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.imagefolder import file_samples, image_files
+from testbed.data.json_files import read_json
 from testbed.data.places import find_place
-from testbed.data.published_files import read_bytes
 from testbed.errors import DataError
 from testbed.records import Samples
 
@@ -90,11 +88,10 @@ def _folders(images: Path) -> tuple[str, ...]:
     mapping = next((place / MAPPING for place in _mapping_places(images) if (place / MAPPING).is_file()), None)
     if mapping is None:
         return FOLDERS
-    try:
-        known: Mapping[str, str] = {name: folder for folder, name in json.loads(read_bytes(mapping)).items()}
-        return tuple(known[name] for name in NAMES)
-    except (ValueError, AttributeError, KeyError) as error:
-        raise DataError(f"{mapping} does not name the folder of every kind ({error!r}). Get it again.") from error
+    known = {str(name): folder for folder, name in read_json(mapping, dict).items()}
+    if missing := [name for name in NAMES if name not in known]:
+        raise DataError(f"{mapping} names no folder of {missing[0]}. Get the file again.")
+    return tuple(known[name] for name in NAMES)
 
 
 def _mapping_places(images: Path) -> tuple[Path, ...]:

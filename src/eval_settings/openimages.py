@@ -25,7 +25,7 @@ from testbed.data.class_order import label_space_names
 from testbed.data.imagefolder import file_samples, image_files
 from testbed.data.places import find_place
 from testbed.data.published_files import read_bytes
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 from testbed.records import Samples
 
 VERSION = "1"  # of the definition below; a bump makes stored results of the setting stale
@@ -72,14 +72,10 @@ def single_classes(table: Path) -> dict[str, int]:
     Raises: DataError: the file is not a table with ImageID, LabelName and Confidence.
     """
     found: dict[str, set[int]] = defaultdict(set)
-    try:
+    with reading(table, kind="a table with the columns ImageID, LabelName and Confidence", remedy="Get it again."):
         for row in csv.DictReader(io.StringIO(read_bytes(table).decode("utf-8-sig"))):
             if int(float(row["Confidence"])) == 1 and row["LabelName"] in OPENIMAGES:
                 found[row["ImageID"]].add(OPENIMAGES[row["LabelName"]])
-    except (KeyError, ValueError, TypeError) as error:
-        raise DataError(
-            f"{table} is not a table with the columns ImageID, LabelName and Confidence ({error!r}). Get it again."
-        ) from error
     return {image: classes.pop() for image, classes in found.items() if len(classes) == 1}
 
 

@@ -24,9 +24,9 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from eval_settings.source_base import DataSource
 from registry import registry
+from testbed.data.array_files import mapped_array
 from testbed.data.arrays import arrays_fingerprint
 from testbed.data.class_order import label_space_names
-from testbed.data.corrupted_arrays import read_array
 from testbed.data.datasets import load_samples
 from testbed.data.labelled_files import found_folder
 from testbed.data.published_files import Format, PublishedFiles
@@ -71,7 +71,7 @@ def load_frames(split: str, data_root: Path, *, clean: str, files: PublishedFile
         files: an array uint8 [images, frames, H, W, 3] per perturbation.
     Raises: DataError: not there, or of another number or size of images than the test set.
     """
-    frames = read_array(files.find(split, data_root)[0])
+    frames = mapped_array(files.find(split, data_root)[0])
     still = load_samples(registry.dataset(clean), "test", data_root=data_root)
     shape = np.asarray(still.items).shape
     if frames.dtype != np.uint8 or frames.ndim != 5 or (frames.shape[0], *frames.shape[2:]) != shape:

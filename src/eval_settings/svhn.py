@@ -18,7 +18,7 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.published_files import Arrays, Format, PublishedFiles, load_arrays
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 
 SPLITS = ("train", "test")
 FOLDERS = ("svhn", ".", "SVHN")
@@ -32,15 +32,13 @@ def read_cropped_digits(files: Sequence[Path]) -> Arrays:
     from scipy.io import loadmat
 
     (path,) = files
-    try:
+    with reading(path, kind="a file of Matlab", remedy="Get the file again."):
         arrays = loadmat(path, variable_names=("X", "y"))
-    except Exception as error:  # damaged files make scipy raise nearly anything
-        raise DataError(f"Cannot read {path} as a file of Matlab ({error}). Get the file again.") from error
     images, labels = arrays.get("X"), arrays.get("y")
     if images is None or images.dtype != np.uint8 or images.ndim != 4 or images.shape[:3] != (32, 32, 3):
         raise DataError(f"{path} has no array X of uint8 [32, 32, 3, n]. Get train_32x32.mat and test_32x32.mat.")
-    if labels is None or labels.size != images.shape[3]:
-        raise DataError(f"{path} has {images.shape[3]} images, but not as many labels in y. Get the file again.")
+    if labels is None or labels.size != images.shape[3] or not np.isin(labels, range(1, 11)).all():
+        raise DataError(f"{path} has {images.shape[3]} images, but not as many labels from 1 to 10 in y. Get it again.")
     return np.ascontiguousarray(np.moveaxis(images, 3, 0)), labels.ravel().astype(np.int64) % 10
 
 

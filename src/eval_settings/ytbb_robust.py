@@ -22,9 +22,10 @@ from eval_settings._pm_settings import ANCHORS, FRAMES, REACH, register_frames
 from eval_settings._video_classes import YTBB_COLUMNS, YTBB_GROUPS, YTBB_NAMES
 from eval_settings.source_base import DataSource
 from testbed.data.class_order import label_space_names
-from testbed.data.labelled_files import LabelledFile, found_folder, labelled_samples, read_json
+from testbed.data.json_files import read_json
+from testbed.data.labelled_files import LabelledFile, found_folder, labelled_samples
 from testbed.data.published_files import read_bytes
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 from testbed.metrics.frames import anchored_id
 from testbed.records import Samples
 
@@ -108,7 +109,7 @@ def _class_names() -> tuple[str, ...]:
 def _reviewed(path: Path) -> Iterator[Reviewed]:
     """What was said last of each key. Raises: DataError: the file is of another format."""
     content = read_json(path, dict)
-    try:
+    with reading(path, kind="annotations with keys and labels", remedy="Get the file again."):
         last: dict[str, Any] = {row["key"]: row["labels"] for row in content["annotations"]}
         for key, words in last.items():
             parts = (PurePosixPath(part) for part in key.split(","))
@@ -116,19 +117,13 @@ def _reviewed(path: Path) -> Iterator[Reviewed]:
                 key=",".join(f"{part.parent.name}/{part.name}" for part in parts),
                 words=frozenset(content["labels"][number] for number in words),
             )
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} has no annotations with keys and labels ({error!r}). Get the file again.") from error
 
 
 def _first_labels(path: Path) -> dict[str, int]:
     """VIDEO_MS -> class. Raises: DataError: the file is of another format."""
-    rows = csv.DictReader(read_bytes(path).decode(errors="replace").splitlines())
-    try:
+    with reading(path, kind="a table with the columns ytid, time_ms and label", remedy="Get it again."):
+        rows = csv.DictReader(read_bytes(path).decode(errors="replace").splitlines())
         labels = {f"{row['ytid']}_{row['time_ms']}": int(row["label"]) for row in rows}
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{path} has no columns ytid, time_ms and label of numbers ({error!r}). Get it again."
-        ) from error
     if unknown := [label for label in labels.values() if not 0 <= label < len(YTBB_NAMES)]:
         raise DataError(f"{path} has the class {unknown[0]}, but there are {len(YTBB_NAMES)}. Get it again.")
     return {sequence: SWAPPED.get(label, label) for sequence, label in labels.items()}

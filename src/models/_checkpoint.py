@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models._architecture import build_architecture
-from testbed.errors import DataError, DefinitionError
+from testbed.errors import DataError, DefinitionError, reading
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -159,13 +159,10 @@ def check_file(path: Path) -> None:
 
 
 def _read_safetensors(path: Path) -> Any:
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
+    with reading(path, kind="a safetensors checkpoint", remedy="Get or save it again."):
         return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"Checkpoint '{path}' is no valid safetensors file ({_first_line(error)}).") from error
 
 
 def _read_torch(path: Path) -> Any:

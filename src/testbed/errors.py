@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -42,6 +43,25 @@ class StoreError(TestbedError):
 
 class BusyError(StoreError):
     """Another program writes to the database: whoever waits can have it later."""
+
+
+@contextmanager
+def reading(path: Path, *, kind: str, remedy: str) -> Iterator[None]:
+    """Around a library that reads a file, for of a damaged one libraries raise nearly anything.
+
+    Args:
+        path: of the file.
+        kind: what it should be, such as 'a parquet file'.
+        remedy: a sentence that says what to do.
+    Raises: DataError: whatever was raised that is no error of this family, in one line.
+    """
+    try:
+        yield
+    except TestbedError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"Cannot read {path} as {kind} ({reason}). {remedy}") from error
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

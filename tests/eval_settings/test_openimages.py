@@ -75,5 +75,5 @@ def test_each_class_has_one_label() -> None:
 def test_another_table_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "openimages", [], {"one": 0})
     (tmp_path / "openimages" / LABELS).write_text("image,label\none,tench\n")
-    with pytest.raises(DataError, match="is not a table with the columns ImageID, LabelName and Confidence"):
+    with pytest.raises(DataError, match="as a table with the columns ImageID, LabelName and Confidence"):
         load_samples(registry.dataset("openimages-test"), "test", data_root=tmp_path)

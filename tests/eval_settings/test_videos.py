@@ -146,7 +146,7 @@ def test_the_first_labels_of_car_and_none_are_the_other_way_round(tmp_path: Path
     ("metadata/labels.json", '"val/b/000049.JPEG": [8, 29]', '"other": [3]', r"has None for val/b/000049\.JPEG"),
     ("metadata/pmsets.json", "val/a/000013.JPEG", "val/a/000014.JPEG", r"a/000014\.JPEG around .*within 10 frames"),
     ("metadata/pmsets.json", "val/a/000013.JPEG", "val/b/000004.JPEG", r"b/000004\.JPEG around .*within 10 frames"),
-    ("metadata/pmsets.json", "{", "[", r"pmsets\.json is not JSON"),
+    ("metadata/pmsets.json", "{", "[", r"pmsets\.json as JSON"),
 ])  # fmt: skip
 def test_metadata_that_do_not_fit_together_are_refused(
     tmp_path: Path, file: str, old: str, new: str, message: str

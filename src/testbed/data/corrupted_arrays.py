@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.data.array_files import mapped_array
 from testbed.data.arrays import array_samples
 from testbed.data.published_files import PublishedFiles
 from testbed.errors import DataError
@@ -31,7 +32,7 @@ def load_severity_block(
     Raises: DataError: not there, damaged, of another shape, or with labels that are not those of the test set.
     """
     images_file, labels_file = files.find(corruption, data_root)
-    images, labels = read_array(images_file), read_array(labels_file)
+    images, labels = mapped_array(images_file), mapped_array(labels_file)
     n = len(clean)
     for path, array in ((images_file, images), (labels_file, labels)):
         if len(array) != NUM_BLOCKS * n:
@@ -51,7 +52,7 @@ def load_pair(
     Arguments and errors as for `load_severity_block`; what is in the files does not depend on `severity`.
     """
     images_file, labels_file = files.find(corruption, data_root)
-    return _samples(read_array(images_file), read_array(labels_file), clean, images_file, labels_file)
+    return _samples(mapped_array(images_file), mapped_array(labels_file), clean, images_file, labels_file)
 
 
 def _samples(
@@ -72,12 +73,3 @@ def _samples(
             "both again."
         )
     return array_samples(images, clean.targets, dataset=clean.dataset, split=clean.split, class_names=clean.class_names)
-
-
-def read_array(path: Path) -> NDArray[Any]:
-    """The array of a .npy file, mapped: a block of it is all that is ever read."""
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"Cannot read {path} as an array ({error}). Get the file again.") from error
-    return array

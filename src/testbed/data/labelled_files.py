@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from eval_settings.source_base import DataSource
 from testbed.data.manifest import manifest
-from testbed.data.published_files import read_bytes
 from testbed.errors import DataError
 from testbed.fingerprint import fingerprint
 from testbed.records import Samples
@@ -88,14 +85,3 @@ def found_folder(
         f"Data set '{dataset}' is not under {root} (--data-root), where it may be {', '.join(files)} in "
         f"{where}{within}{lacks}. {source.get} Put it in {root / source.places[0]}. See {source.homepage}."
     )
-
-
-def read_json(path: Path, kind: type) -> Any:
-    """What a JSON file holds. Raises: DataError: it cannot be read, or holds something of another type."""
-    try:
-        content = json.loads(read_bytes(path))
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON ({error}). Get the file again.") from error
-    if not isinstance(content, kind):
-        raise DataError(f"{path} holds a {type(content).__name__} where a {kind.__name__} belongs. Get the file again.")
-    return content

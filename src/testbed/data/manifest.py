@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from testbed.cache_files import read_cached, write_cached
-from testbed.errors import DataError
+from testbed.errors import reading
 from testbed.fingerprint import file_sha256
 from testbed.paths import cache_folder, cache_root
 
@@ -36,14 +36,12 @@ def manifest(root: Path, relative_paths: Sequence[str]) -> list[ManifestRow]:
 
 
 def _row(root: Path, relative_path: str, known: _Known) -> tuple[int, int, str]:
-    try:
+    with reading(root / relative_path, kind="a file", remedy="Check its permissions."):
         status = (root / relative_path).stat()
         remembered = known.get(relative_path)
         if remembered is not None and remembered[:2] == (status.st_size, status.st_mtime_ns):
             return remembered
         return status.st_size, status.st_mtime_ns, file_sha256(root / relative_path)
-    except OSError as error:
-        raise DataError(f"Cannot read {root / relative_path} ({error.strerror}). Check its permissions.") from error
 
 
 def _remembered_in(root: Path) -> Path:

@@ -8,15 +8,13 @@ labels (integers that start elsewhere, text) are names: the sorted distinct ones
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.data.array_files import opened_arrays
 from testbed.data.arrays import array_samples
 from testbed.data.class_order import ClassMap, ClassOrder, class_map
 from testbed.errors import DataError
@@ -24,6 +22,7 @@ from testbed.records import Samples
 
 _SUFFIXES = {"train": "train", "validation": "validation", "val": "validation", "test": "test"}
 _ARRANGEMENT = "Save with numpy.savez(path, x=..., y=...), or x_train, y_train, x_test, y_test"
+_MOST_CLASSES = 1_000_000  # larger labels are no indices of classes, but identifiers
 
 
 def npz_splits(path: Path) -> dict[str, str]:
@@ -31,7 +30,8 @@ def npz_splits(path: Path) -> dict[str, str]:
 
     Raises: DataError: the file cannot be read, or has no such arrays.
     """
-    keys = set(_read(path, ()))
+    with opened_arrays(path, remedy=f"{_ARRANGEMENT}.") as archive:
+        keys = set(archive.names)
     splits = {split: f"_{suffix}" for suffix, split in _SUFFIXES.items() if f"x_{suffix}" in keys}
     if "x" in keys and splits:
         raise DataError(f"{path} has both x and x{next(iter(splits.values()))}. {_ARRANGEMENT}, not both.")
@@ -48,12 +48,9 @@ def npz_holds_rows(path: Path) -> bool:
 
     Raises: DataError: as `npz_splits`.
     """
-    member = f"x{next(iter(npz_splits(path).values()))}.npy"
-    with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        version = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, _ = read_header(stream)
-    return len(shape) == 2
+    name = f"x{next(iter(npz_splits(path).values()))}"
+    with opened_arrays(path, remedy=f"{_ARRANGEMENT}.") as archive, archive.values(name) as (header, _):
+        return len(header.shape) == 2
 
 
 def npz_class_map(path: Path, *, order: ClassOrder | None, label_space: str | None) -> ClassMap:
@@ -65,7 +62,7 @@ def npz_class_map(path: Path, *, order: ClassOrder | None, label_space: str | No
     arrays = _read(path, tuple(f"y{end}" for end in ends), optional=("class_names",))
     labels = np.concatenate([_checked_labels(arrays[f"y{end}"], path) for end in ends])
     is_integer = labels.dtype.kind == "i"
-    named = tuple(map(str, arrays["class_names"].tolist())) if "class_names" in arrays else None
+    named = _names(arrays["class_names"], path) if "class_names" in arrays else None
     if is_integer and order is None and labels.size and labels.min() == 0:
         return _index_map(int(labels.max()) + 1, named, label_space, path)
     order = order or named or ("numeric" if is_integer and label_space is None else None)
@@ -93,6 +90,11 @@ def npz_samples(path: Path, split: str, *, dataset: str, order: ClassOrder | Non
 
 def _index_map(num_classes: int, named: tuple[str, ...] | None, label_space: str | None, path: Path) -> ClassMap:
     """Integers as they stand. Their label space is told by `class_names` alone: numbers could be anybody's classes."""
+    if num_classes > _MOST_CLASSES:
+        raise DataError(
+            f"{path} has labels up to {num_classes - 1}, but class indices go to {_MOST_CLASSES - 1} at most. Number "
+            "the classes from 0, or give their names as text."
+        )
     names = named or tuple(map(str, range(num_classes)))
     if len(names) < num_classes:
         raise DataError(f"{path} has labels up to {num_classes - 1} but {len(names)} class_names. Name every class.")
@@ -114,16 +116,13 @@ def _checked_labels(labels: NDArray[Any], path: Path) -> NDArray[Any]:
     return labels.astype(np.int64) if labels.dtype.kind == "u" else labels
 
 
-def _read(path: Path, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> Mapping[str, NDArray[Any]]:
-    """The named arrays, those of `optional` that are there; without names, empty arrays for all that there are."""
-    try:
-        with open(path, "rb") as stream:  # numpy would leave a damaged file open
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds a single array. {_ARRANGEMENT}.")
-            if not names:
-                return {name: np.empty(0) for name in archive.files}
-            return {name: archive[name] for name in (*names, *optional) if name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        hint = " Arrays of objects are refused: use a plain type." if "allow_pickle" in str(error) else ""
-        raise DataError(f"Cannot read {path} ({error}).{hint} {_ARRANGEMENT}.") from error
+def _names(names: NDArray[Any], path: Path) -> tuple[str, ...]:
+    if names.ndim != 1 or names.dtype.kind not in "iuU":
+        raise DataError(f"{path} has class_names of type {names.dtype} and shape {names.shape}. Give [n] texts.")
+    return tuple(map(str, names.tolist()))
+
+
+def _read(path: Path, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
+    """The named arrays, and those of `optional` that are there."""
+    with opened_arrays(path, remedy=f"{_ARRANGEMENT}.") as archive:
+        return {name: archive.array(name) for name in (*names, *optional) if name in archive.names}

@@ -20,12 +20,13 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.data.array_files import holds_characters, opened_arrays, read_header
 from testbed.data.published_files import read_bytes
-from testbed.errors import DataError
+from testbed.errors import reading
 
 _PLAIN = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|[SU]\d{1,6}|O8?)")
 _MAX_DIMENSIONS = 32
-_LAST_CHARACTER = 0x10FFFF
+_REMEDY = "Get the file again."
 
 
 def read_dictionary(path: Path) -> dict[str, Any]:
@@ -33,27 +34,19 @@ def read_dictionary(path: Path) -> dict[str, Any]:
 
     Raises: DataError: it cannot be read, or holds something else than a dictionary of plain values.
     """
-    try:
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
+    if path.suffix == ".npz":
+        with opened_arrays(path, remedy=_REMEDY) as archive:
+            return {name: archive.array(name) for name in archive.names}
+    with reading(path, kind="a dictionary of arrays", remedy=_REMEDY):
         stream = BytesIO(read_bytes(path))
         content = _object_in_array(stream) if path.suffix == ".npy" else _plain(_ArrayUnpickler(stream).load())
         if not isinstance(content, dict):
             raise UnpicklingError(f"it holds a {type(content).__name__}")
         return {_text(key): _plain(value) for key, value in content.items()}
-    except DataError:
-        raise
-    except Exception as error:  # damaged files make numpy and pickle raise nearly anything
-        kind = "" if isinstance(error, UnpicklingError) else f"{type(error).__name__}: "
-        reason = " ".join(f"{kind}{error}".split())
-        raise DataError(f"Cannot read {path} as a dictionary of arrays ({reason}). Get the file again.") from error
 
 
 def _object_in_array(stream: BinaryIO) -> Any:
     """What an .npy file without dimensions holds, for numpy pickles a dictionary into one."""
-    is_first = np.lib.format.read_magic(stream) == (1, 0)
-    read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     if dtype != np.dtype("O") or shape:
         raise UnpicklingError(f"it holds an array of {dtype} and shape {shape}")
@@ -124,14 +117,10 @@ class _PickledArray:
             raise UnpicklingError(f"an array of {dtype} in a {type(self.data).__name__}")
         if len(self.data) != prod(shape) * dtype.itemsize:
             raise UnpicklingError(f"{len(self.data):,} bytes for an array of {dtype} and shape {shape}")
-        if dtype.kind == "U" and (np.frombuffer(self.data, _code_points(dtype)) > _LAST_CHARACTER).any():
-            raise UnpicklingError("text with characters that there are not")
         values: NDArray[Any] = np.frombuffer(bytearray(self.data), dtype)
+        if not holds_characters(values):
+            raise UnpicklingError("text with characters that there are not")
         return values.reshape(shape, order="F" if self.is_fortran else "C")
-
-
-def _code_points(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype("u4").newbyteorder(dtype.byteorder)
 
 
 def _array(*_: object) -> _PickledArray:

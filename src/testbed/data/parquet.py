@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from testbed.data.contained_images import ContainedImages
 from testbed.data.decoding import decode
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 
 IMAGES, LABELS = "image", "label"
 _NUM_KEPT = 2  # groups of rows in memory, of some hundred images as they are encoded
@@ -37,7 +38,7 @@ class EncodedImages(ContainedImages[_RowGroup, list[bytes]]):
         counts: list[int] = []
         self.labels: list[tuple[int, ...]] = []
         for path in files:
-            with _opened(path) as parquet:
+            with _opened(path) as parquet, _reading(path):
                 counts += [parquet.metadata.row_group(number).num_rows for number in range(parquet.num_row_groups)]
                 groups += [_RowGroup(path, number) for number in range(parquet.num_row_groups)]
                 self.labels += [_classes(entry, path) for entry in parquet.read(columns=[LABELS])[LABELS].to_pylist()]
@@ -45,7 +46,7 @@ class EncodedImages(ContainedImages[_RowGroup, list[bytes]]):
 
 
 def _read(group: _RowGroup) -> list[bytes]:
-    with _opened(group.file) as parquet:
+    with _opened(group.file) as parquet, _reading(group.file):
         rows = parquet.read_row_group(group.number, columns=[IMAGES])[IMAGES].to_pylist()
     return [row["bytes"] if isinstance(row, dict) else row for row in rows]
 
@@ -63,14 +64,15 @@ def _classes(entry: Any, path: Path) -> tuple[int, ...]:
 
 def _opened(path: Path) -> Any:
     try:
-        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise DataError(f"Reading {path} needs the package 'pyarrow'. Install it: pip install pyarrow.") from error
-    try:
+    with _reading(path):
         file = ParquetFile(path)
-    except (OSError, ArrowException) as error:
-        raise DataError(f"Cannot read {path} as a parquet file ({error}). Get the file again.") from error
     if missing := {IMAGES, LABELS} - set(file.schema_arrow.names):
         raise DataError(f"{path} has no column {', '.join(sorted(missing))}. Get the file again.")
     return file
+
+
+def _reading(path: Path) -> AbstractContextManager[None]:
+    return reading(path, kind="a parquet file", remedy="Get the file again.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from testbed.data.arrays import array_samples
 from testbed.data.download import downloading
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 from testbed.records import IntArray, Samples
 
 Arrays = tuple[NDArray[np.uint8], IntArray]
@@ -108,12 +107,9 @@ def load_arrays(
 
 def read_bytes(path: Path, opened: Callable[..., Any] = open) -> bytes:
     """The content of a file; `opened` is `open`, or `gzip.open`. Raises: DataError: it cannot be read."""
-    try:
-        with opened(path, "rb") as stream:
-            content: bytes = stream.read()
-            return content
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"Cannot read {path} ({error}). Get the file again.") from error
+    with reading(path, kind="a file", remedy="Get the file again."), opened(path, "rb") as stream:
+        content: bytes = stream.read()
+        return content
 
 
 def _span(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from testbed.data.contained_images import ContainedImages
 from testbed.data.decoding import SUFFIXES, decode
 from testbed.data.imagefolder import visible_folders
 from testbed.data.manifest import manifest
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 from testbed.fingerprint import fingerprint
 from testbed.metrics.frames import frame_id
 from testbed.records import Samples
@@ -75,7 +76,7 @@ def num_frames(sequence: Path) -> int:
     if sequence.is_dir():
         count = len(_files(sequence))
     else:
-        with _opened(sequence) as video:
+        with _opened(sequence) as video, _reading(sequence):
             count = int(video.streams.video[0].frames)
         count = count or len(read_frames(sequence))  # some files do not say
     if not count:
@@ -88,10 +89,8 @@ def read_frames(sequence: Path) -> list[NDArray[np.uint8]]:
     if sequence.is_dir():
         return [np.asarray(decode(file, color_mode="RGB")) for file in _files(sequence)]
     with _opened(sequence) as video:
-        try:
+        with _reading(sequence):
             return [frame.to_ndarray(format="rgb24") for frame in video.decode(video=0)]
-        except (OSError, ValueError) as error:  # what `av` raises of damaged files is of these
-            raise DataError(f"Cannot decode {sequence} ({error}). Get it again.") from error
 
 
 def _frame(frames: Sequence[NDArray[np.uint8]], number: int) -> NDArray[np.uint8]:
@@ -105,10 +104,12 @@ def _opened(video: Path) -> Any:
         import av
     except ImportError as error:
         raise DataError(f"{video}: {_NO_PACKAGE}.") from error
-    try:
+    with _reading(video):
         return av.open(str(video))
-    except (OSError, ValueError) as error:
-        raise DataError(f"Cannot read {video} as a video ({error}). Get it again.") from error
+
+
+def _reading(video: Path) -> AbstractContextManager[None]:
+    return reading(video, kind="a video", remedy="Get it again.")
 
 
 def _sequences(class_folder: Path) -> list[Path]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
-from zipfile import BadZipFile, ZipFile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.errors import DataError, DefinitionError, suggestion
+from testbed.data.array_files import ArrayArchive, opened_arrays
+from testbed.data.json_files import read_json
+from testbed.errors import DataError, DefinitionError, reading, suggestion
 from testbed.fingerprint import file_sha256
 from testbed.signatures import check_name
 from testbed.store.transfer import FORMAT, INDEX
+from testbed.visible import visible
+
+_README = "See 'Logits from elsewhere' in the README."
+_MOST = 2**63 - 1  # that a database counts to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +52,11 @@ class LogitFile:
 
     def arrays(self) -> tuple[NDArray[Any], list[str]]:
         """The targets and the sample ids. Raises: DataError: they cannot be read, or are of another kind."""
-        with _reading(self.path), ZipFile(self.path) as archive:
+        with self._opened() as archive:
             for name in ("logits", "targets", "sample_ids"):
-                if f"{name}.npy" not in archive.namelist():
+                if name not in archive.names:
                     raise DataError(f"{self.path} has no array '{name}'. It needs logits, targets and sample_ids.")
-            targets, ids = (_array(archive, name) for name in ("targets", "sample_ids"))
+            targets, ids = (archive.array(name) for name in ("targets", "sample_ids"))
         if targets.ndim != 1 or targets.dtype.kind not in "iu":
             raise DataError(f"{self.path}: targets are {_kind(targets)}. They must be (n,) whole numbers.")
         if ids.ndim != 1 or ids.dtype.kind != "U":
@@ -63,10 +67,10 @@ class LogitFile:
 
     def label_sets(self) -> NDArray[Any] | None:
         """All right classes of each sample, where the file tells them. Raises: DataError: they are of another kind."""
-        with _reading(self.path), ZipFile(self.path) as archive:
-            if "label_sets.npy" not in archive.namelist():
+        with self._opened() as archive:
+            if "label_sets" not in archive.names:
                 return None
-            sets = _array(archive, "label_sets")
+            sets = archive.array("label_sets")
         if sets.ndim != 2 or sets.dtype.kind not in "iu":
             raise DataError(
                 f"{self.path}: label_sets are {_kind(sets)}. They must be (n, labels) whole numbers, filled up with -1."
@@ -75,18 +79,18 @@ class LogitFile:
 
     def shape(self) -> tuple[int, int, int]:
         """Draws, samples and classes of the logits. Raises: DataError: they are something else."""
-        with _reading(self.path), ZipFile(self.path) as archive, archive.open("logits.npy") as member:
-            shape, is_fortran, dtype = _header(member)
-            size = archive.getinfo("logits.npy").file_size - member.tell()
+        with self._opened() as archive, archive.values("logits") as (header, _):
+            size = archive.num_bytes("logits")
+        shape, is_fortran, dtype = header
         if len(shape) not in (2, 3) or dtype.kind != "f" or is_fortran or not math.prod(shape):
             raise DataError(
                 f"{self.path}: logits have the shape {shape} and the type {dtype}{', in Fortran order' * is_fortran}. "
                 "They must be (draws, n, classes) or (n, classes) floating-point numbers in C order, and not empty."
             )
-        if size != math.prod(shape) * dtype.itemsize:
+        if size != header.num_bytes:
             raise DataError(
-                f"{self.path}: logits have the shape {shape} and the type {dtype}, which take "
-                f"{math.prod(shape) * dtype.itemsize:,} bytes, but {size:,} follow. Write the file again."
+                f"{self.path}: logits have the shape {shape} and the type {dtype}, which take {header.num_bytes:,} "
+                f"bytes, but {size:,} follow. Write the file again."
             )
         draws, n, classes = (1, *shape) if len(shape) == 2 else shape
         return draws, n, classes
@@ -97,12 +101,14 @@ class LogitFile:
         Raises: DataError: the file is cut off or damaged, or a number is beyond float32.
         """
         num_draws, n, classes = self.shape()
-        with _reading(self.path), ZipFile(self.path) as archive, archive.open("logits.npy") as member:
-            _, _, dtype = _header(member)
+        with self._opened() as archive, archive.values("logits") as (header, member):
             for _ in range(num_draws):
-                content = member.read(n * classes * dtype.itemsize)
+                content = member.read(n * classes * header.dtype.itemsize)
                 with np.errstate(over="ignore"):
-                    yield np.frombuffer(content, dtype).reshape(n, classes).astype(np.float32)
+                    yield np.frombuffer(content, header.dtype).reshape(n, classes).astype(np.float32)
+
+    def _opened(self) -> AbstractContextManager[ArrayArchive]:
+        return opened_arrays(self.path, remedy="Write it with np.savez, without objects.")
 
 
 def read_index(directory: Path) -> list[LogitFile]:
@@ -111,19 +117,10 @@ def read_index(directory: Path) -> list[LogitFile]:
     Raises: DataError: there is no index, or an entry lacks something or names a file that is not beside it.
     """
     path = directory / INDEX
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror}. See 'Logits from elsewhere' in the README."
-        ) from error
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON: {error}.") from error
-    entries = index.get("models") if isinstance(index, dict) else None
+    index = read_json(path, dict, remedy=_README)
+    entries = index.get("models")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise DataError(
-            f"{path} has no list 'models' with an object per file. See 'Logits from elsewhere' in the README."
-        )
+        raise DataError(f"{path} has no list 'models' with an object per file. {_README}")
     if index.get("format", FORMAT) != FORMAT:
         raise DataError(f"{path} has the format {index['format']}; this version of the testbed reads {FORMAT}.")
     return [_entry(path, entry) for entry in entries]
@@ -149,48 +146,24 @@ def _entry(index: Path, entry: Mapping[str, Any]) -> LogitFile:
     for name, kind, default in checks:
         if not isinstance(values[name], kind) and values[name] is not default:
             raise DataError(f"{index}: '{name}' of '{entry['model']}' is {values[name]!r}. It must be {kind.__name__}.")
-    if min(values["fit_seed"], values["noise_seed"]) < 0:
-        raise DataError(f"{index}: '{entry['model']}' has a negative seed. Seeds count from 0.")
+    for name in (*_TEXTS, "label_space", "version"):
+        if visible(str(entry.get(name))) != str(entry.get(name)):
+            raise DataError(f"{index}: '{name}' is {entry[name]!r}, with characters that are not for show. Change it.")
+    if not all(0 <= values[name] <= _MOST for name in ("fit_seed", "noise_seed")):
+        raise DataError(f"{index}: '{entry['model']}' has a seed that is none. Seeds count from 0 to {_MOST}.")
     try:
         check_name(entry["model"], what="Model")
     except DefinitionError as error:
         raise DataError(f"{index}: {error}") from error
     path = index.parent / entry["file"]
-    if Path(entry["file"]).name != entry["file"] or not path.is_file():
-        raise DataError(f"{index}: there is no file '{entry['file']}' beside it.")
-    if (declared := entry.get("sha256")) is not None and declared != file_sha256(path):
+    with reading(path, kind="a file", remedy="Check its name and its permissions."):
+        if Path(entry["file"]).name != entry["file"] or not path.is_file():
+            raise DataError(f"{index}: there is no file '{entry['file']}' beside it.")
+        sha256 = None if entry.get("sha256") is None else file_sha256(path)
+    if entry.get("sha256") != sha256:
         raise DataError(f"{path} is not the file that the index describes (its sha256 differs). Write both again.")
     origin = {name: value for name, value in entry.items() if name.endswith("fingerprint") or name == "origin"}
     return LogitFile(path=path, model=entry["model"], setting=entry["eval_setting"], origin=origin, **values)
-
-
-def _array(archive: ZipFile, name: str) -> NDArray[Any]:
-    with archive.open(f"{name}.npy") as member:
-        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-        if member.read(1):
-            raise ValueError(f"after the {array.shape} values of '{name}' that its header tells, more follow.")
-    return array
-
-
-def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(member)
-    read: Callable[..., Any] = (
-        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    )
-    shape, is_fortran, dtype = read(member)
-    return shape, is_fortran, dtype
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turns what numpy and zipfile raise about a damaged file into one sentence."""
-    try:
-        yield
-    except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(
-            f"{path} cannot be read as an .npz of plain arrays: {reason} Write it with np.savez, without objects."
-        ) from error
 
 
 def _kind(array: NDArray[Any]) -> str:

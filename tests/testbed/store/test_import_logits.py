@@ -14,7 +14,7 @@ import pytest
 
 from registry import registry
 from testbed import results
-from testbed.errors import DataError, UnknownNameError
+from testbed.errors import DataError, TestbedError, UnknownNameError
 from testbed.store import import_logits as module
 from testbed.store.import_logits import import_logits
 from testbed.store.logit_files import read_index
@@ -80,7 +80,9 @@ def test_any_floating_type_and_several_draws_are_taken(store: Store, samples: An
     ("entry", "words"),
     [
         ({"lable_space": "three"}, "unknown 'lable_space'. Did you mean label_space?"),
-        ({"noise_seed": -1}, "negative seed"),
+        ({"eval_setting": "da\nta"}, "not for show"),
+        ({"noise_seed": -1}, "Seeds count from 0"),
+        ({"fit_seed": 2**63}, "to 9223372036854775807"),
     ],
 )
 def test_an_entry_that_cannot_be_meant_is_refused(
@@ -89,6 +91,33 @@ def test_an_entry_that_cannot_be_meant_is_refused(
     samples.put_definitions(store)
     with pytest.raises(DataError, match=words):
         list(import_logits(store, write(tmp_path / "in", arrays(samples), **entry)))
+
+
+DEEP: Any = None
+for _ in range(300):
+    DEEP = [DEEP]
+ODD = (None, True, -1, 0.5, 2**70, [], {}, {"a": DEEP}, {"a": 2**70}, DEEP)
+ODD_TEXTS = ("", "\0", "\ud800", "a\nb", 5000 * "a", "../net.npz")
+TEXTS = ("model", "eval_setting", "file", "label_space", "version", "sha256")
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", [*TEXTS, "fit_seed", "noise_seed", "numerics", "origin"])
+def test_an_odd_value_in_an_entry_is_stored_or_refused_in_one_line(
+    store: Store, samples: Any, tmp_path: Path, name: str
+) -> None:
+    samples.put_definitions(store)
+    refused = []
+    for value in (*ODD, *ODD_TEXTS):
+        folder = write(tmp_path / "in", arrays(samples))
+        entry = {"model": "jax-net", "eval_setting": "data", "file": "net.npz", "label_space": "three", name: value}
+        (folder / "index.json").write_text(json.dumps({"models": [entry]}))
+        try:
+            list(import_logits(store, folder))
+        except TestbedError as error:
+            refused.append(str(error))
+    assert refused
+    assert not [message for message in refused if "\n" in message]
 
 
 def test_several_draws_of_a_setting_that_changes_nothing_are_refused(
@@ -222,7 +251,7 @@ NAN = np.where(np.eye(10, 3, dtype=bool), np.nan, 1.0).astype(np.float32)
             r"10 sample\(s\) are not in 'data': '0.png', '1.png'",
         ),
         ({"sample_ids": np.arange(10)}, "sample_ids are of shape .* text"),
-        ({"sample_ids": np.array(["x"] * 10, object)}, "cannot be read as an .npz of plain arrays"),
+        ({"sample_ids": np.array(["x"] * 10, object)}, "Cannot read .* as an .npz of plain arrays"),
     ],
 )
 def test_what_is_wrong_with_the_arrays_is_said_and_nothing_is_stored(
@@ -318,7 +347,7 @@ def test_a_damaged_file_is_said(store: Store, samples: Any, tmp_path: Path, cut:
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in content.items():
                 archive.writestr(name, data)
-    with pytest.raises(DataError, match=r"net\.npz(: logits .* follow| cannot be read as an .npz of plain arrays)"):
+    with pytest.raises(DataError, match=r"net\.npz(: logits .* follow| as an .npz of plain arrays)"):
         list(import_logits(store, folder))
 
 
@@ -342,7 +371,7 @@ def test_what_is_wrong_with_the_index_is_said(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is not JSON"), ("[]", "has no list 'models'"), ('{"models": []}', "has no list 'models'"),
+    [("{", "as JSON"), ("[]", "holds a list"), ('{"models": []}', "has no list 'models'"),
      ('{"format": 2, "models": [{}]}', "has the format 2; this version of the testbed reads 1")],
 )  # fmt: skip
 def test_an_index_of_another_kind_is_said(tmp_path: Path, text: str, message: str) -> None:
@@ -354,7 +383,7 @@ def test_an_index_of_another_kind_is_said(tmp_path: Path, text: str, message: st
 def test_a_directory_without_an_index_and_an_unknown_setting_are_said(
     store: Store, samples: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match=r"index\.json cannot be read: No such file"):
+    with pytest.raises(DataError, match=r"Cannot read .*index\.json .*No such file.*README"):
         list(import_logits(store, tmp_path / "none"))
     samples.put_definitions(store)
     with pytest.raises(UnknownNameError, match=r"'dota' is not stored.*Did you mean data.*--add-eval-setting dota"):

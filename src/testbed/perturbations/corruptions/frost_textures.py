@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.errors import DataError
+from testbed.errors import DataError, reading
 from testbed.fingerprint import file_sha256, fingerprint
 from testbed.perturbations.corruptions.fog import plasma_fractal, smallest_side
 from testbed.randomness import stream_key, uniform, uniform_numpy
@@ -106,13 +106,10 @@ def _file(folder: Path, number: int) -> Path:
 
 @cache
 def _read(file: Path) -> Picture:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
-    try:
-        with Image.open(file) as picture:
-            return np.array(picture.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
-        raise DataError(f"The frost texture {file} cannot be read as an image ({error}). Replace it.") from error
+    with reading(file, kind="an image of frost", remedy="Replace it."), Image.open(file) as picture:
+        return np.array(picture.convert("RGB"))
 
 
 @cache
