@@ -98,6 +98,10 @@ from testbed.cli import AMOUNT, BATCH_SIZE, ManyCommand, complete_names, data_ro
     "--weights", multiple=True, metavar="NAME=FILE...", help="Of a model: parameters, a .safetensors or torch file."
 )
 @click.option(
+    "--stochastic", multiple=True, metavar="NAME...",
+    help="Models that are random by design: seeded for every unit of work, and told beside results.",
+)  # fmt: skip
+@click.option(
     "--weights-key", metavar="NAME",
     help="Of local:PATH, --weights: which of a file's sets of weights, e.g. model_ema.",
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,19 @@ class Registry:
             raise registry_base.no_own_weights(name, self._model_variants, self.model_names(), self.failures)
         for space in spaces:
             self._models.values[name, space] = self._models.values[name, space].with_weights(file, weights_key)
+
+    def set_stochastic(self, name: str) -> None:
+        """Declares the model `name` random by design, in every label space that it is registered for.
+
+        Raises: UnknownNameError: no such model.
+        """
+        if self._family(name) is not None:
+            self._family_models[name] = replace(self.model(name), stochastic=True)
+            return
+        if not (spaces := self.label_spaces(name)):
+            raise UnknownNameError(registry_base.unknown("model", name, self.model_names(), self.failures))
+        for space in spaces:
+            self._models.values[name, space] = replace(self._models.values[name, space], stochastic=True)
 
     def add_eval_setting_family(self, family: EvalSettingFamily) -> None:
         """Registers settings that every data set has."""

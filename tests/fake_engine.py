@@ -46,6 +46,7 @@ class FakeEngine:
         shuffles: whether workers answer in any order, and events of one `wait` are mixed.
         dies_at_start: of the workers with these names, none comes to life.
         dies_idle: the chance that a worker without units is found dead.
+        unsteady: why models are found unsteady at the end of a worker's turn, by name.
     """
 
     loses: Callable[[Unit, int], bool] = nothing_is_lost
@@ -60,6 +61,7 @@ class FakeEngine:
     depth: int = 2
     names: tuple[str, ...] = ("a", "b", "c")
     failures: dict[str, UnitFailure] = field(default_factory=dict)
+    unsteady: dict[str, str] = field(default_factory=dict)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -67,6 +69,7 @@ class FakeEngine:
         self.hands: dict[str, list[Unit]] = {}
         self.attempts: dict[Unit, int] = {}
         self.submitted: list[tuple[str, Unit]] = []
+        self.turn_ends: list[tuple[str, Unit]] = []
         self.killed: list[str] = []
         self.late: list[Event] = []
         self.news: list[Event] = []
@@ -76,7 +79,7 @@ class FakeEngine:
 
     @property
     def units(self) -> list[Unit]:
-        """All units that were submitted, in this order."""
+        """All units with samples that were submitted, in this order."""
         return [unit for _, unit in self.submitted]
 
     def start(self) -> list[str]:
@@ -92,7 +95,7 @@ class FakeEngine:
             self.news.append(Event(name, SignOfLife()))
 
     def submit(self, worker: str, unit: Unit) -> None:
-        self.submitted.append((worker, unit))
+        (self.submitted if unit.num_samples else self.turn_ends).append((worker, unit))
         if worker in self.hands:
             assert len(self.hands[worker]) < self.depth, "a worker was given more than it takes"
             self.hands[worker].append(unit)
@@ -129,6 +132,10 @@ class FakeEngine:
         return [answer]
 
     def _answer(self, unit: Unit) -> UnitResult:
+        if not unit.num_samples:
+            found = {name: UnitFailure(reason=self.unsteady[name], is_unsteady=True) for name in unit.models
+                     if name in self.unsteady}  # fmt: skip
+            return UnitResult(outcomes=found, facts={}, seconds={"forward": 0.0})
         if self.omits(unit, self.attempts.get(unit, 0)):
             return UnitResult(outcomes={}, facts={}, seconds={"forward": 1.0})
         outcomes = {name: self.failures.get(name) or shard(unit, name) for name in unit.models}

@@ -112,6 +112,7 @@ def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
     for table in (registry._models, registry._settings):
         for name in ("values", "sources"):
             monkeypatch.setattr(table, name, dict(getattr(table, name)))
+    monkeypatch.setattr("testbed.worker.model_run.FEWEST", 10**9)  # networks are asked about the samples alone
     return Workbench(tmp_path)
 
 

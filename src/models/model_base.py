@@ -118,6 +118,11 @@ class Model:
         adversarial_batch_size: images per pass where gradients are needed; the eval batch divided by 8 if not given.
         label_space: whose classes the outputs are, e.g. 'imagenet-1k', 'cifar10', 'digits'.
         is_random: `classify` draws random numbers; each seed is then a run of its own, also on clean images.
+        stochastic: the same, said of any model that is random by design, its network included: the global generators
+            are seeded for every unit of work, and its results say so. It is part of the model's identity.
+        adapts: 'per-evaluation' for a model that is meant to change with what it is shown, as in test-time adaptation:
+            each pass over a setting's samples runs in one fixed order in one worker on a model that is loaded anew, in
+            the mode that its loader left it in and with gradients; its results say so.
         version: bump it when the definition changes what the model computes; without one the file is the version.
         fit_noise: on the samples that a model is fitted on in every run.
         weights: file of the parameters, or a function that finds it; the file is part of the model's identity.
@@ -141,6 +146,8 @@ class Model:
     adversarial_batch_size: int | None = None
     label_space: str = "imagenet-1k"
     is_random: bool = False
+    stochastic: bool = False
+    adapts: Literal["per-evaluation"] | None = None
     fit_noise: FitNoise | None = None
     version: str | None = None
     weights: Path | Callable[[], Path] | None = None
@@ -177,6 +184,8 @@ class Model:
             raise DefinitionError(f"{where} num_outputs is {self.num_outputs}. It must be 1 or more.")
         if self.answers not in ("logits", "votes"):
             raise DefinitionError(f"{where} answers is {self.answers!r}. Use 'logits' or 'votes'.")
+        if self.adapts not in (None, "per-evaluation"):
+            raise DefinitionError(f"{where} adapts is {self.adapts!r}. Use 'per-evaluation', or leave it out.")
         if isinstance(self.training_data, str):  # type: ignore[unreachable]
             raise DefinitionError(f"{where} training_data is a string. Name the data sets in a tuple.")
         if self.transform is not None and not callable(self.transform):
@@ -205,6 +214,11 @@ class Model:
                 "one, or evaluate the file as local:PATH with --arch."
             )
         return replace(self, weights=file, weights_key=weights_key)
+
+    @property
+    def draws(self) -> bool:
+        """Whether its answers are random by design."""
+        return self.is_random or self.stochastic
 
     @property
     def is_fitted(self) -> bool:

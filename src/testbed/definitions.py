@@ -34,6 +34,7 @@ class Sources:
         datasets: data sets named on the command line.
         local_models: how checkpoints named `local:PATH` are read.
         weights: for models by name, a file of parameters in place of their own.
+        stochastic: models by name that are random by design.
         weights_key: which of several sets of weights in such a file.
     """
 
@@ -42,6 +43,7 @@ class Sources:
     local_models: LocalModelOptions | None = None
     weights: tuple[tuple[str, Path], ...] = ()
     weights_key: str | None = None
+    stochastic: tuple[str, ...] = ()
 
 
 def plugin_paths(given: Sequence[str | Path]) -> tuple[Path, ...]:
@@ -72,6 +74,8 @@ def load_definitions(sources: Sources | None = None) -> list[Failure]:
         registry.add_dataset(dataset)
     for name, file in sources.weights:
         registry.set_weights(name, file, sources.weights_key)
+    for name in sources.stochastic:
+        registry.set_stochastic(name)
     return registry.failures
 
 

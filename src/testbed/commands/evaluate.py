@@ -41,6 +41,7 @@ from testbed.progress import PlanProgress
 from testbed.report import report_text
 from testbed.results import Result, results_object
 from testbed.results.corruption_choice import IN_MEMORY
+from testbed.results.records import BY_DESIGN
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
@@ -118,6 +119,8 @@ def _run(request: Request, store: Store, place: Place, options: Mapping[str, Any
     results = collect(planned, store)
     for twins in same_weights(store, {result.evaluation.model for result in results}):
         say(f"Notice: {' and '.join(twins)} have the same weights: one network under several names.")
+    for words in by_design(store, {result.evaluation.model for result in results}):
+        say(f"Notice: {words}.")
     where = store.url if _is_shared(options) else str(options["logdir"])
     if not _is_shared(options):
         export_log(results, Path(where), where)
@@ -148,6 +151,12 @@ def same_weights(store: Store, names: Collection[str]) -> list[list[str]]:
         if model.name in names and model.facts.weights_sha256 is not None:
             groups[model.facts.weights_sha256, json.dumps(model.spec.get("classify"))].append(model.name)
     return [group for group in groups.values() if len(set(group)) > 1]
+
+
+def by_design(store: Store, names: Collection[str]) -> list[str]:
+    """Which of the models `names` answer with more than the image by design, and in which way."""
+    models = {model.name: model.spec for model in store.list_models() if model.name in names}
+    return [f"{name} {words}" for name, spec in models.items() for key, words in BY_DESIGN.items() if key in spec]
 
 
 def _tell_to_wait(refusal: str) -> None:
@@ -247,6 +256,7 @@ def _sources(options: Mapping[str, Any]) -> Sources:
             weights_key=options["weights_key"],
         ),
         weights_key=options["weights_key"],
+        stochastic=options["stochastic"],
         weights=tuple(_user_weights(pair) for pair in options["weights"]),
     )
 

@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from testbed.doctor.finding import Finding, Truth, accuracy
 from testbed.doctor.patient import Logits, Patient
 from testbed.metrics.accuracy import predictions
 from testbed.metrics.chance import is_at_chance, is_constant
+from testbed.metrics.steadiness import Steadiness, steadiness
 from testbed.records import IntArray
 
-ROUNDING = 1e-3  # of the logits' spread: what another place in a batch may change in float32
-COARSE_ROUNDING = 5e-2  # in 16 bits, and where products are rounded to TF32
 STEADY = 32  # images that are asked about more than once
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steadiness:
-    """How far answers to the same images differ.
-
-    Args:
-        change: largest difference of a logit, in units of the standard deviation of logits over images.
-        num_changed: predictions that differ.
-        n: images.
-    """
-
-    change: float
-    num_changed: int
-    n: int
-
-
-def steadiness(first: Logits, second: Logits) -> Steadiness:
-    """How far two answers (n, classes) to the same images differ. Answers that are not finite are left out."""
-    is_finite = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
-    one, other = first[is_finite].astype(np.float64), second[is_finite].astype(np.float64)
-    spread = float(one.std(axis=0).mean()) if len(one) else 0.0
-    change = float(np.abs(one - other).max()) if len(one) else 0.0
-    return Steadiness(
-        change=change / spread if spread else (float("inf") if change else 0.0),
-        num_changed=int(np.count_nonzero(predictions(first) != predictions(second))),
-        n=len(first),
-    )
 
 
 def unsteady(patient: Patient) -> Finding | None:
@@ -51,16 +20,16 @@ def unsteady(patient: Patient) -> Finding | None:
     Its `after` is known where the network could be put right for the rest of the examination.
     """
     n = min(len(patient.truth.labels), STEADY)
-    if n < 4 or patient.view.model.is_random:
+    if n < 4 or patient.view.model.draws:
         return None
     first, repeated, mixed = _asked_again(patient, n)
-    if not _differ(patient, repeated, mixed):
+    if repeated.is_steady and mixed.is_steady:
         return None
     truth, steady = patient.truth.part(np.arange(n)), None
     if patient.evaluation_mode():
         steady, *again = _asked_again(patient, n)
-        steady = None if _differ(patient, *again) else steady
-    is_random = _differ(patient, repeated)
+        steady = steady if all(found.is_steady for found in again) else None
+    is_random = not repeated.is_steady
     shown = repeated if is_random else mixed
     words = "from one pass over the same images to the next" if is_random else "with the other images of its batch"
     cause = "as dropout in training mode does" if is_random else "as batch normalization in training mode does"
@@ -69,7 +38,7 @@ def unsteady(patient: Patient) -> Finding | None:
         words=f"The answer to an image changes {words}, {cause}: {shown.num_changed} of {shown.n} predictions "
         f"changed, and logits by up to {shown.change:.2g} of their standard deviation.",
         fix="Call .eval() on the network in classifier_loader, and nowhere .train(); a function such as "
-        "torch.nn.functional.dropout needs training=False. If it is random on purpose: Model(is_random=True).",
+        "torch.nn.functional.dropout needs training=False. If it is random on purpose: Model(stochastic=True).",
         before=accuracy(truth.right(predictions(first))),
         after=None if steady is None else accuracy(truth.right(predictions(steady))),
     )
@@ -82,11 +51,8 @@ def _asked_again(patient: Patient, n: int) -> tuple[Logits, Steadiness, Steadine
     first, again, other = (
         patient.logits(patient.view, positions, batch_size=n // 2) for positions in (images, images, mixed)
     )
-    return first, steadiness(first, again), steadiness(first, other[np.argsort(mixed)])
-
-
-def _differ(patient: Patient, *found: Steadiness) -> bool:
-    return any(one.change > patient.rounding for one in found)
+    mixed_again = steadiness(first, other[np.argsort(mixed)], patient.tolerance)
+    return first, steadiness(first, again, patient.tolerance), mixed_again
 
 
 def useless(found: IntArray, truth: Truth) -> list[Finding]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from testbed.doctor.finding import Truth
 from testbed.doctor.hypotheses import Hypothesis, View
+from testbed.metrics.steadiness import Tolerance
 from testbed.records import IntArray
 
 Logits = NDArray[np.float32]
@@ -24,8 +25,8 @@ class Patient(Protocol):
     def view(self) -> View: ...
 
     @property
-    def rounding(self) -> float:
-        """What may differ between two answers to an image, in units of the logits' spread."""
+    def tolerance(self) -> Tolerance:
+        """What may differ between two answers to an image."""
 
     def hypotheses(self, view: View) -> list[Hypothesis]:
         """What may be wrong with a view."""

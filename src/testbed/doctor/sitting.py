@@ -17,14 +17,15 @@ from models.model_base import Model
 from testbed.class_subset import columns_in_subset
 from testbed.data.imagepipeline import DamagedFile, Pipeline
 from testbed.data.pipelines import setting_pipeline
-from testbed.doctor.behaviour import COARSE_ROUNDING, ROUNDING
 from testbed.doctor.finding import Truth
 from testbed.doctor.hypotheses import Arrangement, Hypothesis, ImageFacts, View, hypotheses
 from testbed.doctor.patient import Logits
 from testbed.errors import DataError, DefinitionError
+from testbed.metrics.steadiness import Tolerance
 from testbed.records import IntArray, Samples
 from testbed.worker.classifier import Classifier
 from testbed.worker.failures import failure
+from testbed.worker.repetition import tolerance
 
 _LOOKED_AT = 8  # images whose size before the model's transform is looked at
 
@@ -61,11 +62,9 @@ class Sitting:
         return View(model=self.model)
 
     @property
-    def rounding(self) -> float:
-        """What may differ between two answers to an image, in units of the logits' spread."""
-        precision = self.classifier.arithmetic.precision
-        is_exact = precision == "fp32" or (precision is None and self.device == "cpu")
-        return ROUNDING if is_exact else COARSE_ROUNDING
+    def tolerance(self) -> Tolerance:
+        """What may differ between two answers to an image."""
+        return tolerance(self.classifier.arithmetic, torch.device(self.device), self.classifier.network)
 
     def hypotheses(self, view: View) -> list[Hypothesis]:
         """What may be wrong with a view; nothing about rows of numbers, which are no images."""

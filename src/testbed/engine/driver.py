@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ from testbed.engine.engine import Engine, Event, WorkerLost
 from testbed.engine.ledger import Entry, Ledger
 from testbed.engine.preflight import Ready
 from testbed.engine.queue import MAX_ATTEMPTS, UnitQueue
-from testbed.engine.schedule import Pending, make_units
+from testbed.engine.schedule import Pending, load_of, make_units
 from testbed.engine.unit import ModelFacts, SignOfLife, Unit, UnitFailure, UnitResult
 from testbed.engine.watch import MAX_STARTS, Watch
 from testbed.errors import DataError, DefinitionError, StoreError, TestbedError
@@ -91,6 +92,7 @@ class Driver:
         self._watch = Watch(unit_timeout)
         self._workers: list[str] = []
         self._num_bytes: dict[str, int] = {}  # of models that were probed, by fingerprint
+        self._turns: defaultdict[str, dict[Any, Unit]] = defaultdict(dict)  # what workers have answered with, by load
 
     @property
     def failed(self) -> dict[int, str]:
@@ -112,6 +114,7 @@ class Driver:
             if not left or self._is_interrupted():
                 return
             self._run_units(make_units(left, num_bytes=self._num_bytes), self._take_results)
+            self._end_turns()
         if (left := self._ledger.left()) and not self._is_interrupted():
             raise TestbedError(
                 f"{len(left)} evaluation(s) have pieces that no worker returned. Run the same command again."
@@ -136,6 +139,21 @@ class Driver:
                 self._queue.drain()
             self._store.heartbeat()
             self._progress.tick()
+
+    def _end_turns(self) -> None:
+        """Has every worker ask its models once more what it asked them first; those that have changed are rejected."""
+        turns = {worker: deque(self._turns.pop(worker, {}).values()) for worker in self._workers}
+        while any(turns.values()) or not self._queue.is_done:
+            for worker in self._workers:
+                while turns.get(worker) and self._queue.num_in_hand(worker) < self._engine.depth:
+                    unit = turns[worker].popleft()
+                    self._queue.give(worker, unit)
+                    self._engine.submit(worker, unit)
+            self._take_failures(self._handle(self._engine.wait(WAIT_SECONDS)))
+            self._give_up_silent()
+            self._queue.drop_todo()  # a worker that is lost has nothing left to be asked
+            turns = {worker: units for worker, units in turns.items() if worker in self._workers}
+            self._store.heartbeat()
 
     def _patience(self) -> float:
         """How long to wait for workers: not long where one of them waits for data."""
@@ -185,8 +203,16 @@ class Driver:
             if not isinstance(event.outcome, SignOfLife) and self._queue.answered(event.worker, event.unit):
                 answers.append((event.unit, event.outcome))  # type: ignore[arg-type]
                 self._progress.busy(event.worker, event.outcome.seconds)
+                self._note_turn(event.worker, event.unit)  # type: ignore[arg-type]
                 record("unit", worker=event.worker, unit=_facts(event.unit), seconds=dict(event.outcome.seconds))
         return answers
+
+    def _note_turn(self, worker: str, unit: Unit) -> None:
+        for name in unit.models if unit.num_samples else ():
+            ready = self._ledger.entry(unit, name).ready
+            self._turns[worker][load_of(ready), ready.setting.dataset.name] = replace(
+                unit, models=(name,), stop=unit.start
+            )
 
     def _give_up_silent(self) -> None:
         self._watch.turn()
@@ -202,7 +228,7 @@ class Driver:
         record("lost", worker=worker, reason=reason, unit=_facts(suspect))
         if self._is_interrupted():
             return
-        if suspect is not None:
+        if suspect is not None and suspect.num_samples:
             self._retry(suspect, suspect.models, reason)
         if self._watch.may_start_again(worker):
             self._add(self._engine.respawn(worker), in_place_of=worker)
@@ -242,10 +268,14 @@ class Driver:
             self._record_facts(unit, result.facts)
             for name, shard in result.shards_of(unit):
                 self._tick_off(self._ledger.entry(unit, name), shard)
+            self._retry(unit, result.left_out(unit), "no worker returned it")
+        self._take_failures(answers)
+
+    def _take_failures(self, answers: Answers) -> None:
+        for unit, result in answers:
             for name in unit.models:
                 if isinstance(outcome := result.outcomes.get(name), UnitFailure):
                     self._fail(self._ledger.entry(unit, name), outcome)
-            self._retry(unit, result.left_out(unit), "no worker returned it")
 
     def _tick_off(self, entry: Entry, shard: Shard) -> None:
         if entry.reason or shard.where not in entry.missing:
@@ -276,10 +306,17 @@ class Driver:
                 self._fail(entry, UnitFailure(reason=str(error)))
 
     def _fail(self, entry: Entry, failure: UnitFailure) -> None:
-        if entry.reason or entry.is_complete:
+        if failure.is_unsteady:
+            for other in self._ledger.of_load(entry):
+                self._set_failed(other, failure, self._store.reject_evaluation)
+        elif not entry.is_complete:
+            self._set_failed(entry, failure, self._store.fail_evaluation)
+
+    def _set_failed(self, entry: Entry, failure: UnitFailure, put: Callable[[int, str], None]) -> None:
+        if entry.reason:
             return
-        entry.reason = failure.reason
-        self._store.fail_evaluation(entry.id, failure.reason)
+        entry.reason, entry.is_complete = failure.reason, False
+        put(entry.id, failure.reason)
         self._progress.skip(entry.num_missing)
         ready = entry.ready
         names = {"model": ready.pairing.model.name, "setting": ready.setting.name}

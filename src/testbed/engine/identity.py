@@ -31,6 +31,8 @@ def model_version(model: Model) -> ModelVersion:
         "transform": describe(model.transform),
         "normalization": describe(model.normalization),
         "weights": _weights_sha256(model),
+        **({"stochastic": True} if model.stochastic else {}),
+        **({} if model.adapts is None else {"adapts": model.adapts}),
         **({} if model.weights_key is None else {"weights_key": model.weights_key}),
         **({} if model.fit_noise is None else {"fit_noise": asdict(model.fit_noise)}),
         **({"classify": describe(model.classify)} if hasattr(model.classify, "identity") else {}),

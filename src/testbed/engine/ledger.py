@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from testbed.engine.preflight import Ready
-from testbed.engine.schedule import Pending
+from testbed.engine.schedule import Pending, load_of
 from testbed.engine.unit import Unit
 from testbed.records import ShardRange
 
@@ -58,6 +58,10 @@ class Ledger:
     def of_task(self, task: int) -> list[Entry]:
         """All evaluations on the data of one task."""
         return [entry for entry in self._entries.values() if entry.ready.task == task]
+
+    def of_load(self, entry: Entry) -> list[Entry]:
+        """The evaluations of the model of one, as it is fitted with the same seed."""
+        return [other for other in self._entries.values() if load_of(other.ready) == load_of(entry.ready)]
 
     def left(self) -> list[Pending]:
         """What is neither complete nor failed."""

@@ -166,5 +166,5 @@ def _resized(ready: Ready, found: int) -> Ready:
         ready,
         pairing=replace(ready.pairing, batch_size=batch_size),
         key=replace(ready.key, numerics={**ready.key.numerics, "batch_size": batch_size}),
-        shard_size=shard_size(ready.num_samples, batch_size),
+        shard_size=shard_size(ready.pairing.model, ready.num_samples, batch_size),
     )

@@ -111,7 +111,7 @@ def _pairing(setting: EvalSetting, model: Model, seed: int, request: Request, *,
     perturb = setting.perturbation_fn_gpu
     may_draw = perturb is not None and getattr(perturb, "is_random", True)  # a perturbation may know that it does not
     draws_noise = perturb is not None and may_draw and "keys" in argument_names(perturb)
-    is_random = bool(setting.perturbation_fn_cpu or may_draw or model.is_random)
+    is_random = bool(setting.perturbation_fn_cpu or may_draw or model.draws)
     wanted = request.draws if request.draws and (draws_noise or setting.num_draws > 1) else setting.num_draws
     is_another_fit = model.depends_on_seed or run_split(setting) is not None
     return Pairing(

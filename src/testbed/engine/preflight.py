@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_settings.eval_setting_base import EvalSetting
+from models.model_base import Model
 from registry import registry
 from testbed.class_subset import columns_of, padded_label_sets, targets_in_subset
 from testbed.data.datasets import check_size, picked_positions
@@ -263,12 +264,17 @@ def _ready(pairing: Pairing, found: Located, task: int, numbers: Mapping[str, An
             numerics=numbers,
         ),
         num_samples=len(found.indices),
-        shard_size=shard_size(len(found.indices), pairing.batch_size),
+        shard_size=shard_size(pairing.model, len(found.indices), pairing.batch_size),
     )
 
 
-def shard_size(num_samples: int, batch_size: int) -> int:
-    """Samples per unit: whole batches, about 128 samples for small data sets and 1,024 for large ones."""
+def shard_size(model: Model, num_samples: int, batch_size: int) -> int:
+    """Samples per unit: whole batches, about 128 samples for small data sets and 1,024 for large ones.
+
+    A model that adapts to what it is shown gets all of them, since another worker would begin anew.
+    """
+    if model.adapts:
+        return num_samples
     target = UNIT_SAMPLES if num_samples < SMALL_DATASET else LARGE_UNIT_SAMPLES
     return -(-target // batch_size) * batch_size
 

@@ -134,6 +134,10 @@ class UnitQueue:
         self._todo.appendleft(single)
         return True
 
+    def drop_todo(self) -> None:
+        """Drops all units that no worker has."""
+        self._todo.clear()
+
     def drain(self) -> None:
         """Drops all units but those that workers are at."""
         self._todo.clear()

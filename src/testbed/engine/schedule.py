@@ -37,12 +37,12 @@ def make_units(pending: Iterable[Pending], *, num_bytes: Mapping[str, int] | Non
     for item in pending:
         pairing = item.ready.pairing
         key = (item.ready.task, pairing.fit_seed, pairing.noise_seed, pairing.batch_size)
-        groups[chunk[_load(item.ready)], *key].append(item)
+        groups[chunk[load_of(item.ready)], *key].append(item)
     chunks = sorted(groups, key=lambda key: key[0])  # stable: within a chunk the order of the plan stays
     return [unit for key in chunks for unit in _group_units(groups[key])]
 
 
-def _load(ready: Ready) -> tuple[str, int]:
+def load_of(ready: Ready) -> tuple[str, int]:
     """What a worker loads for an evaluation: a model, fitted with a seed."""
     return ready.model_version.fingerprint, ready.pairing.fit_seed
 
@@ -53,7 +53,7 @@ def _chunks(pending: Sequence[Pending], num_bytes: Mapping[str, int]) -> dict[tu
     by_preprocessing: dict[str, dict[tuple[str, int], Ready]] = defaultdict(dict)
     for item in pending:
         preprocessing = fingerprint(item.ready.model_version.spec.get("transform"))
-        by_preprocessing[preprocessing].setdefault(_load(item.ready), item.ready)
+        by_preprocessing[preprocessing].setdefault(load_of(item.ready), item.ready)
     chunk: dict[tuple[str, int], int] = {}
     number = 0
     for loads in by_preprocessing.values():

@@ -55,7 +55,11 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A range of samples of one task, in one draw, for models that share their perturbed batches."""
+    """A range of samples of one task, in one draw, for models that share their perturbed batches.
+
+    One without samples ends a worker's turn: models that it has answered with are asked once more about images that
+    they were asked about first.
+    """
 
     task: int
     models: tuple[str, ...]
@@ -88,6 +92,7 @@ class UnitFailure:
 
     reason: str
     traceback: str = ""
+    is_unsteady: bool = False  # its answers depend on more than the image: those that it gave before are no better
     is_request_error: bool = False  # the model cannot answer this setting at all, such as a wrong number of classes
 
 

@@ -14,6 +14,10 @@ from testbed.store.reader import Reader
 if TYPE_CHECKING:
     import pandas as pd
 
+BY_DESIGN = {  # in a model's definition, and what its results are said to be
+    "stochastic": "draws random numbers by design: another seed gives other answers to the same images",
+    "adapts": "changes with what it is shown: its answers are those in one fixed order, from a fresh start",
+}
 COMPARISONS = ("mscr", "loss", "recovery")
 
 
@@ -29,6 +33,7 @@ def evaluation_record(evaluation: Evaluation, *, seed: int | None = None) -> dic
         "status": evaluation.status,
         "reason": evaluation.reason or None,
         "metrics": {value.name: number(value) for value in evaluation.metrics()},
+        **{name: value for name, value in evaluation.model_spec.items() if name in BY_DESIGN},
     }
 
 

@@ -253,6 +253,14 @@ class Store(Reader):
         with self.writing() as connection:
             progress.set_aside(connection, evaluation_id, status="failed", reason=reason)
 
+    def reject_evaluation(self, evaluation_id: int, reason: str) -> None:
+        """Marks an evaluation failed, complete or not, and deletes its shards and metrics: nothing of it is right.
+
+        Comparisons with it go too.
+        """
+        with self.writing() as connection:
+            progress.reject(connection, evaluation_id, reason=reason)
+
     def mark_partial(self, evaluation_id: int, reason: str) -> None:
         """Marks an evaluation partial: not all of it can be had. Raises: StoreError: it is complete."""
         with self.writing() as connection:

@@ -91,6 +91,10 @@ class Batch:
         images = [piece for _, piece in pieces]
         return images[0] if len(images) == 1 else torch.cat(images)
 
+    def clean(self, piece: slice) -> Tensor:
+        """The images of a piece [n, C, H, W] float32 on the device, before any perturbation."""
+        return uploaded(self._clean(piece, is_for_all=False), self.scene.device)
+
     def _perturbed(self, classifier: Classifier | None, piece: slice) -> Tensor:
         scene, indices = self.scene, self.indices[piece]
         with scene.stopwatch.stage("read"):

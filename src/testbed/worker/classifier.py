@@ -46,6 +46,7 @@ class Classifier(nn.Module):
         attacks_itself: `classify` takes `adversarial_attack` and perturbs the images itself.
         takes_keys: `classify` draws noise from the keys of the samples.
         transform: of the model, from images to what it takes.
+        adapts: it changes with what it is shown, and is left in the mode that its loader gave it.
         num_bytes: memory of its parameters and buffers.
     """
 
@@ -61,7 +62,10 @@ class Classifier(nn.Module):
         self.attacks_itself = "adversarial_attack" in arguments
         self.takes_keys = "keys" in arguments
         self.transform = model.transform
-        self.to(device).eval().requires_grad_(False)
+        self.to(device)
+        self.adapts = model.adapts is not None
+        if not self.adapts:
+            self.eval().requires_grad_(False)
         self.num_bytes = sum(tensor.nbytes for tensors in (self.parameters(), self.buffers()) for tensor in tensors)
 
     def forward(

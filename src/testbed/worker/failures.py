@@ -12,11 +12,13 @@ from testbed.engine.unit import UnitFailure
 from testbed.errors import TestbedError
 from testbed.worker.apply_arithmetic import is_compile_failure
 from testbed.worker.memory import DEVICE_REMEDY, HOST_REMEDY, is_device_shortage, is_host_shortage
+from testbed.worker.repetition import UnsteadyError
 
 
 def failure(error: Exception) -> UnitFailure:
     """The failure that an exception, which is being handled, stands for."""
-    return UnitFailure(reason=_reason(error), traceback=traceback.format_exc())
+    is_unsteady = isinstance(error, UnsteadyError)
+    return UnitFailure(reason=_reason(error), traceback=traceback.format_exc(), is_unsteady=is_unsteady)
 
 
 def _reason(error: Exception) -> str:

@@ -16,18 +16,25 @@ from testbed.engine.unit import Task, Unit
 from testbed.worker.apply_arithmetic import set_flags
 from testbed.worker.classifier import Classifier, load_classifier, weights_sha256
 from testbed.worker.fitting import fit_samples
+from testbed.worker.repetition import Repetition, UnsteadyError
 
 MAX_MODELS = 64  # whatever they weigh: what a model without parameters holds, nobody knows
 _Key = tuple[str, str, int]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Loaded:
-    """A model ready to run; the hash is None for one that is fitted or drawn anew in every run."""
+    """A model ready to run.
+
+    Args:
+        weights_sha256: None for one that is fitted or drawn anew in every run.
+        repetition: what it is asked about again and again, once it has been asked.
+    """
 
     model: Model
     classifier: Classifier
     weights_sha256: str | None
+    repetition: Repetition | None = None
 
 
 class LoadedModels:
@@ -37,21 +44,38 @@ class LoadedModels:
         self._device, self._arithmetic, self._data_root = device, arithmetic, data_root
         self.max_bytes = max_bytes
         self._loaded: OrderedDict[_Key, Loaded] = OrderedDict()
+        self._unsteady: dict[_Key, UnsteadyError] = {}  # models that have gone, whose answers had changed
         self._hashes: dict[_Key, str | None] = {}  # also of models that have gone: large weights take seconds
 
     def get(self, name: str, task: Task, unit: Unit) -> Loaded:
         """The model, loaded or fitted if it is not."""
         model = registry.model(name, task.label_space)
-        key = (name, task.dataset if model.is_fitted else model.label_space, unit.fit_seed)
-        if key not in self._loaded:
+        key = _key(model, task, unit)
+        if key not in self._loaded or model.adapts:
             self._loaded[key] = self._load(key, model, task, unit)
         self._loaded.move_to_end(key)
         is_crowded = len(self._loaded) > 1 and self._num_bytes() > self.max_bytes
         while len(self._loaded) > 1 and (self._num_bytes() > self.max_bytes or len(self._loaded) > MAX_MODELS):
-            self._loaded.popitem(last=False)
+            self._let_go()
         if is_crowded:
             gc.collect()  # a network that refers to itself, as compiled ones do, would keep its memory
         return self._loaded[key]
+
+    def check(self, name: str, task: Task, unit: Unit) -> None:
+        """Asks a model once more what it was asked first. Raises: UnsteadyError: its answers have changed."""
+        key = _key(registry.model(name, task.label_space), task, unit)
+        if key in self._unsteady:
+            raise self._unsteady[key]
+        if key in self._loaded and (repetition := self._loaded[key].repetition) is not None:
+            repetition.check()
+
+    def _let_go(self) -> None:
+        key, loaded = self._loaded.popitem(last=False)
+        try:
+            if loaded.repetition is not None:
+                loaded.repetition.check()
+        except UnsteadyError as error:  # told at the end of the turn, as nothing is asked of the model now
+            self._unsteady[key] = error
 
     def _load(self, key: _Key, model: Model, task: Task, unit: Unit) -> Loaded:
         classifier = load_classifier(
@@ -69,7 +93,12 @@ class LoadedModels:
 
     def clear(self) -> None:
         """Lets go of all of them."""
-        self._loaded.clear()
+        while self._loaded:
+            self._let_go()
 
     def _num_bytes(self) -> int:
         return sum(loaded.classifier.num_bytes for loaded in self._loaded.values())
+
+
+def _key(model: Model, task: Task, unit: Unit) -> _Key:
+    return model.name, task.dataset if model.is_fitted else model.label_space, unit.fit_seed

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from testbed.data.imagetransforms import transform_on_tensor
 from testbed.worker.answer import Answer
 from testbed.worker.batch import Batch, Scene
+from testbed.worker.classifier import Classifier
 from testbed.worker.loaded_models import Loaded
+from testbed.worker.repetition import FEWEST, Repetition, tolerance
 
 
 class ModelRun:
@@ -32,6 +38,25 @@ class ModelRun:
             for size, logits in self._scene.limits.pieces(self._what, len(images), run):
                 self._logits.append(logits)
                 self._largest_batch = max(self._largest_batch, size)
+
+    def check(self, batch: Batch) -> None:
+        """Asks a model that has just been loaded twice about a few images, as they are when clean.
+
+        Models that are random or adapt by design are believed.
+
+        Raises: UnsteadyError: its answers depend on more than the images.
+        """
+        model = self.loaded.model
+        is_told = model.draws or self.classifier.takes_keys or self.classifier.adapts
+        if is_told or self.loaded.repetition is not None or len(batch) < FEWEST:
+            return
+        scene, network = self._scene, self.classifier.network
+        images = batch.clean(slice(None))
+        if scene.setting.space == "canonical":
+            images = transform_on_tensor(model.transform, images)
+        ask = partial(_answers, self.classifier, scene, self._what)
+        allowed = tolerance(self.classifier.arithmetic, scene.device, network)
+        self.loaded.repetition = Repetition(model, ask, images, allowed)
 
     def _run(self, images: Tensor, batch: Batch, others_follow: bool, start: int, stop: int) -> Tensor:
         scene, setting = self._scene, self._scene.setting
@@ -56,7 +81,12 @@ class ModelRun:
         self._scene.limits.forget(self._what)
 
     def answer(self) -> Answer:
-        """All that is kept of the model when the unit is done."""
+        """All that is kept of the model when the unit is done.
+
+        Raises: UnsteadyError: it was asked again, as it is now and then, and its answers have changed.
+        """
+        if self.loaded.repetition is not None:
+            self.loaded.repetition.answered(self._scene.unit.stop - self._scene.unit.start)
         return Answer(
             model=self.loaded.model,
             takes_class_sublist=self.classifier.takes_class_sublist,
@@ -65,3 +95,19 @@ class ModelRun:
             logits=tuple(self._logits),
             largest_batch=self._largest_batch,
         )
+
+
+def _answers(classifier: Classifier, scene: Scene, what: Hashable, images: Tensor) -> NDArray[np.float32]:
+    """The logits of images, in batches of the size that the scene's unit has and the device's memory allows."""
+    sublist, batch_size, limits = scene.setting.class_sublist, scene.unit.batch_size, scene.limits
+
+    def run(start: int, stop: int) -> Tensor:
+        pads_to = limits.largest(what, batch_size) if classifier.is_compiled else None
+        logits: Tensor = classifier(images[at : at + batch_size][start:stop].clone(), sublist, pads_to=pads_to)
+        return logits
+
+    parts: list[Tensor] = []
+    for at in range(0, len(images), batch_size):
+        parts += (logits for _, logits in limits.pieces(what, min(batch_size, len(images) - at), run))
+    answers: NDArray[np.float32] = torch.cat(parts).detach().cpu().numpy()
+    return answers

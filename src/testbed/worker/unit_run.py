@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +21,7 @@ from testbed.worker.failures import failure
 from testbed.worker.loaded_models import LoadedModels
 from testbed.worker.memory import OutOfRoom, is_broken, is_device_shortage, release_unused
 from testbed.worker.model_run import ModelRun
+from testbed.worker.repetition import NUM_KEPT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +62,24 @@ class UnitRun:
         Raises: DeviceError: the device is unusable in this process.
         """
         with kept_globals():
+            if not self.scene.unit.num_samples:
+                self._end_turn()
+                return
             self._prepare_bank()
             waiting = deque(self.scene.unit.models)
             while waiting:
                 self._run_together(self._loaded(waiting))
             for name in self._crowded_out.copy():
                 self._run_alone(name)
+
+    def _end_turn(self) -> None:
+        """Asks the models that are loaded once more what they were asked first."""
+        for name in self.scene.unit.models:
+            try:
+                with torch.no_grad():
+                    self._holdings.models.check(name, self.scene.task, self.scene.unit)
+            except Exception as error:
+                self._spoil(name, error)
 
     def _run_alone(self, name: str) -> None:
         """Gives a model the device to itself; on return nothing refers to it, so that the next one has it to itself."""
@@ -103,6 +117,10 @@ class UnitRun:
     def _run_together(self, runs: dict[str, ModelRun]) -> None:
         """Runs these models on every batch of the unit, and keeps those that answer to the end."""
         unit, banks = self.scene.unit, self.scene.banks
+        first = Batch(self.scene, unit.start, min(unit.start + NUM_KEPT, unit.stop))
+        for name, run in list(runs.items()):
+            with self._spoiling(name, runs), torch.no_grad():
+                run.check(first)
         ranges = [(at, min(at + unit.batch_size, unit.stop)) for at in range(unit.start, unit.stop, unit.batch_size)]
         for (start, stop), following in zip(ranges, [*ranges[1:], None], strict=True):
             if not runs:
@@ -110,7 +128,18 @@ class UnitRun:
             if following is not None and self.scene.reads_to.type != "cpu":
                 banks.read_ahead(self.scene.task.bank, self.scene.task.sample_indices[slice(*following)])
             self._run_batch(Batch(self.scene, start, stop), runs)
-        self.answers.update({name: run.answer() for name, run in runs.items()})
+        for name, run in list(runs.items()):
+            with self._spoiling(name, runs), torch.no_grad():
+                self.answers[name] = run.answer()
+
+    @contextmanager
+    def _spoiling(self, name: str, runs: dict[str, ModelRun]) -> Iterator[None]:
+        """Drops a model that fails meanwhile."""
+        try:
+            yield
+        except Exception as error:
+            del runs[name]
+            self._spoil(name, error)
 
     def _run_batch(self, batch: Batch, runs: dict[str, ModelRun]) -> None:
         """Perturbs one batch, once where no model is asked, and runs every model on it; drops those that fail."""
@@ -119,7 +148,8 @@ class UnitRun:
         for name, run in list(runs.items()):
             left -= 1
             try:
-                with torch.set_grad_enabled(self.scene.setting.adversarial_attack is not None):
+                follows_gradients = self.scene.setting.adversarial_attack is not None or run.classifier.adapts
+                with torch.set_grad_enabled(follows_gradients):
                     if batch.depends_on_model(run.classifier):
                         run.add(batch.perturbed(run.classifier, name), batch, others_follow=False)
                     else:

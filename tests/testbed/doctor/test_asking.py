@@ -15,6 +15,7 @@ from testbed.doctor.examination import examine
 from testbed.doctor.finding import Truth
 from testbed.doctor.hypotheses import Hypothesis, View
 from testbed.doctor.telling import Telling
+from testbed.metrics.steadiness import Tolerance
 
 NUM_CLASSES = 10
 TARGETS = np.arange(300) % NUM_CLASSES
@@ -26,6 +27,9 @@ def _outputs(right: np.ndarray) -> np.ndarray:
     return np.where(right, TARGETS[: len(right)], (TARGETS[: len(right)] + 1) % NUM_CLASSES)
 
 
+NONE_AT_ALL = Tolerance(of_spread=0.0, of_size=0.0)
+
+
 @dataclass
 class Two:
     """A patient with an answer to each image as it is defined, and one under a change; counts what it is asked."""
@@ -33,7 +37,7 @@ class Two:
     right: np.ndarray
     changed: np.ndarray
     asked: list[int] = field(default_factory=list)
-    rounding: float = 0.0
+    tolerance: Tolerance = NONE_AT_ALL
     view: View = AS_DEFINED
 
     @property

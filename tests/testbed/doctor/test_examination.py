@@ -23,6 +23,7 @@ from testbed.doctor.examination import Examination, examine
 from testbed.doctor.finding import Truth
 from testbed.doctor.hypotheses import Hypothesis, View
 from testbed.doctor.sitting import Sitting
+from testbed.metrics.steadiness import Tolerance
 from testbed.records import Samples
 from testbed.worker.classifier import load_classifier
 
@@ -182,13 +183,16 @@ def test_a_sound_network_behind_its_own_normalization_raises_no_alarm() -> None:
     assert not found.findings
 
 
+NONE_AT_ALL = Tolerance(of_spread=0.0, of_size=0.0)
+
+
 @dataclass
 class Answers:
     """A patient whose answers are given, and that cannot be shown images otherwise."""
 
     given: np.ndarray
     truth: Truth
-    rounding: float = 0.0
+    tolerance: Tolerance = NONE_AT_ALL
     view: View = field(default_factory=lambda: View(model=Model(
         name="m", transform=None, classifier_loader=object, eval_batch_size=1)))  # fmt: skip
 

@@ -250,7 +250,7 @@ def test_a_worker_has_two_units_in_hand_as_long_as_there_are_enough(tmp_path: Pa
     wait = engine.wait
     engine.wait = lambda timeout: hands.append(len(engine.hands["a"])) or wait(timeout)  # type: ignore[method-assign]
     Run(tmp_path, engine, *two).go()
-    assert hands == [2] * 8 + [1]
+    assert hands == [2] * 8 + [1] + [2, 1], "and two at the end of its turn, one for each model"
 
 
 def test_the_last_unit_goes_to_whoever_is_free_first(two: Any) -> None:
@@ -353,6 +353,36 @@ def test_data_that_will_never_come_fail_what_is_evaluated_on_them(tmp_path: Path
     assert [run.status(position) for position in range(3)] == ["failed", "failed", "complete"]
     assert set(run.driver.failed.values()) == {"photo 9.jpg (index 9) cannot be decoded"}
     assert run.progress.samples == 3 * DRAWS * NUM_SAMPLES
+
+
+def test_every_worker_ends_its_turn_with_each_model_that_it_answered_with(tmp_path: Path, two: Any) -> None:
+    run = Run(tmp_path, FakeEngine(), *two)
+    run.go()
+    answered = {(worker, name) for worker, unit in run.engine.submitted for name in unit.models}
+    ended = [(worker, *unit.models) for worker, unit in run.engine.turn_ends]
+    assert sorted(ended) == sorted(answered)
+
+
+def test_a_model_that_is_unsteady_at_the_end_of_a_turn_has_nothing_left_stored(tmp_path: Path, two: Any) -> None:
+    engine = FakeEngine(unsteady={"one": "its answers changed"})
+    run = Run(tmp_path, engine, *two)
+    run.go()
+    assert (run.status(0), run.status(1)) == ("failed", "complete")
+    assert run.driver.failed == {run.ids[0]: "its answers changed"}
+    assert run.store.evaluation_by_id(run.ids[0]).reason == "its answers changed"
+    (state,) = run.store.find_evaluations([two[0].key])
+    assert state is not None
+    assert state.stored == frozenset(), "a second run would take it for done"
+
+
+@pytest.mark.parametrize("fault", [{"loses": lambda unit, attempt: not unit.num_samples}, {"dies_idle": 0.3}])
+def test_a_worker_that_is_lost_at_the_end_of_its_turn_costs_nothing(
+    tmp_path: Path, two: Any, fault: dict[str, Any]
+) -> None:
+    run = Run(tmp_path, FakeEngine(**fault), *two)
+    run.go()
+    assert (run.status(0), run.status(1)) == ("complete", "complete")
+    assert run.driver.failed == {}
 
 
 @pytest.mark.parametrize("depth", [1, 2])

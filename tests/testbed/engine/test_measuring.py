@@ -210,7 +210,9 @@ def test_attacks_follow_from_what_was_measured_and_models_that_are_fitted_keep_t
     linear, forest = preparation.evaluations
     attacked = replace(linear, setting=replace(linear.setting, name="attacked", adversarial_attack={"eps": 1}))
     monkeypatch.setattr(measuring, "largest_batches", fake := Fake(64))
-    fitted = replace(linear, pairing=replace(forest.pairing, model=SimpleNamespace(name="fitted", is_fitted=True)))  # type: ignore[arg-type]
+    fitted = replace(
+        linear, pairing=replace(forest.pairing, model=SimpleNamespace(name="fitted", is_fitted=True, adapts=None))
+    )  # type: ignore[arg-type]
     whole = replace(preparation, evaluations=(linear, attacked, fitted))
     found = measuring.with_measured_batches(whole, place_of(cache, "cpu")).evaluations
     assert [ready.pairing.batch_size for ready in found[:2]] == [64, 8]

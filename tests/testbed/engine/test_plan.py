@@ -134,7 +134,8 @@ def test_an_attack_has_an_eighth_of_the_batch(registry: Registry) -> None:
     [(597, 128, 128), (597, 50, 150), (597, 200, 200), (597, 1, 128), (10_000, 64, 1024), (50_000, 100, 1100)],
 )
 def test_units_are_whole_batches(num_samples: int, batch_size: int, size: int) -> None:
-    assert shard_size(num_samples, batch_size) == size
+    assert shard_size(model("usual"), num_samples, batch_size) == size
+    assert shard_size(model("adapting", adapts="per-evaluation"), num_samples, batch_size) == num_samples
     assert size % batch_size == 0
 
 
