@@ -113,9 +113,13 @@ def check_metrics(connection: Connection, evaluation_id: int) -> None:
 
     Raises: StoreError: as `check`, or one is gone.
     """
-    check(connection, metrics, metrics.c.evaluation_id == evaluation_id)
-    is_short = (evaluations.c.id == evaluation_id) & miscounts_metrics()
-    if connection.scalar(select(evaluations.c.id).where(is_short)) is not None:
+    is_being_written = connection.get_execution_options().get("is_writer", False)
+    rows = connection.execute(_metrics_of(), {"of": evaluation_id}).all()
+    for row in rows:
+        if row.digest != digest_of(row) and not (is_being_written and row.digest is None):
+            raise StoreError(sentence(metrics, row))
+    num_written = rows[0].in_all if rows else connection.scalar(_num_written(), {"of": evaluation_id})
+    if not is_being_written and len(rows) != (num_written or 0):
         raise StoreError(
             f"Metrics of evaluation {evaluation_id} are gone from the store, or came from elsewhere. "
             f"{REMEDIES[metrics]}"
@@ -211,6 +215,18 @@ def first_damage(connection: Connection) -> str | None:
     for table in DIGESTED:
         for row in damaged_rows(connection, table):
             return sentence(table, row)
+    return _first_unreadable(connection)
+
+
+def _first_unreadable(connection: Connection) -> str | None:
+    """A sentence for the first of the large values that is not of its type; None where all are."""
+    for table, names in KEPT_APART.items():
+        for row in connection.execute(_covered(table)).all():
+            is_it = [key == row._mapping[key.name] for key in table.primary_key]
+            try:
+                connection.execute(select(*table.c[names]).where(*is_it)).one()
+            except Exception:  # each type has errors of its own
+                return sentence(table, row)
     return None
 
 
@@ -234,7 +250,7 @@ _LABELS = ("name", "source", "model", "eval_setting", "dataset", "splits", "norm
 
 def digest_of(row: Row[Any]) -> str:
     """SHA-256 (hex) of the covered values of a row of `_covered`, as the database's driver hands them out."""
-    values = [value for name, value in row._mapping.items() if name != "digest"]
+    values = [value for name, value in row._mapping.items() if name not in ("digest", "in_all")]
     return hashlib.sha256(json.dumps(values, default=_plain).encode()).hexdigest()
 
 
@@ -252,6 +268,18 @@ def _covered(table: Table) -> Select[Any]:
     columns = [column for column in table.c if column.name not in apart]
     raw: list[ColumnElement[Any]] = [type_coerce(column, NullType()).label(column.name) for column in columns]
     return select(*raw).add_columns(table.c.digest)
+
+
+@cache
+def _metrics_of() -> Select[Any]:
+    """The covered values of the metrics of an evaluation, each with how many there were when they were written."""
+    is_its = metrics.c.evaluation_id == bindparam("of")
+    return _covered(metrics).where(is_its).add_columns(_num_written().scalar_subquery().label("in_all"))
+
+
+@cache
+def _num_written() -> Select[Any]:
+    return select(evaluations.c.num_metrics).where(evaluations.c.id == bindparam("of"))
 
 
 @cache

@@ -19,7 +19,7 @@ from testbed.run_split import RunSplit
 from testbed.store.columns import int32_bytes
 from testbed.store.database import Database
 from testbed.store.schema import datasets, setting_versions
-from testbed.store.versions import digest, label_bytes
+from testbed.store.versions import digest, is_as_written, label_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class EvaluatedSamples:
         columns = datasets.c["targets", "sample_ids", "label_sets", "sha256"]
         with self._database.reading() as connection:
             row = connection.execute(select(*columns).where(datasets.c.id == self._dataset_id)).one()
-        if digest(int32_bytes(row.targets), row.sample_ids, *label_bytes(row.label_sets)) != row.sha256:
+        if not is_as_written(row.sha256, int32_bytes(row.targets), row.sample_ids, *label_bytes(row.label_sets)):
             raise StoreError(
                 f"Targets, sample ids or label sets of data set '{self.dataset}' are not those that were written."
             )

@@ -18,7 +18,7 @@ from testbed.run_split import RunSplit
 from testbed.store import digests
 from testbed.store.columns import int32_bytes
 from testbed.store.schema import datasets, eval_settings, setting_versions
-from testbed.store.versions import digest, label_bytes
+from testbed.store.versions import is_as_written, label_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def setting_samples(connection: Connection, name: str) -> SettingSamples:
     digests.check_settings(connection, setting_versions.c.fingerprint == found.fingerprint)
     if RunSplit.of_spec(found.spec) is not None:
         raise DataError(f"'{name}' has other samples in every run, so logits cannot be imported for it as a whole.")
-    if digest(int32_bytes(found.targets), found.sample_ids, *label_bytes(found.label_sets)) != found.sha256:
+    if not is_as_written(found.sha256, int32_bytes(found.targets), found.sample_ids, *label_bytes(found.label_sets)):
         raise StoreError(f"The stored targets of '{name}' are damaged. See python db.py --verify.")
     indices = np.arange(len(found.targets)) if found.sample_indices is None else found.sample_indices
     sublist = stored_sublist(found.class_sublist)

@@ -27,7 +27,7 @@ from testbed.store.schema import (
     setting_versions,
 )
 from testbed.store.store import Store
-from testbed.store.versions import digest, label_bytes
+from testbed.store.versions import is_as_written, label_bytes
 from testbed.store.views import planned_ranges
 
 AT_ONCE = 8  # shards in memory
@@ -160,7 +160,7 @@ def _data(connection: Connection) -> Iterator[Finding]:
     columns = datasets.c["name", "split", "n", "sample_ids", "sha256", "label_sets"]
     for row in _stream(connection, select(*columns, type_coerce(datasets.c.targets, LargeBinary).label("targets"))):
         parts = (row.targets, row.sample_ids, *label_bytes(row.label_sets))
-        if not _is_as_written(row.sha256, *parts) or len(row.targets) != 4 * row.n:
+        if not is_as_written(row.sha256, *parts) or len(row.targets) != 4 * row.n:
             yield Finding(
                 text=f"Targets, sample ids or label sets of data set '{row.name}' ({row.split}) are not those that "
                 "were written. Restore the database from a copy."
@@ -171,7 +171,7 @@ def _settings(connection: Connection) -> Iterator[Finding]:
     indices = type_coerce(setting_versions.c.sample_indices, LargeBinary).label("indices")
     wanted = select(eval_settings.c.name, setting_versions.c.sample_indices_sha256.label("sha256"), indices)
     for row in _stream(connection, wanted.join_from(eval_settings, setting_versions).where(indices.is_not(None))):
-        if not _is_as_written(row.sha256, row.indices):
+        if not is_as_written(row.sha256, row.indices):
             yield Finding(
                 text=f"The sample indices of setting '{row.name}' are not those that were written. "
                 "Restore the database from a copy."
@@ -212,7 +212,7 @@ def _shards(connection: Connection) -> Iterator[Finding]:
 def _damage(row: Any) -> str | None:
     """What of a shard is not as it was written; None where all is."""
     count = row.stop - row.start
-    if not _is_as_written(row.labels_sha256, row.predictions, row.target_ranks):
+    if not is_as_written(row.labels_sha256, row.predictions, row.target_ranks):
         return "predictions or ranks"
     if {len(row.predictions), len(row.target_ranks)} != {4 * count}:
         return f"predictions or ranks (they are not {count})"
@@ -220,7 +220,7 @@ def _damage(row: Any) -> str | None:
         return f"logits (unknown codec '{row.codec}')"
     if row.payload is None:
         return None if row.codec == NO_LOGITS else "logits (they are gone)"
-    if not _is_as_written(row.sha256, row.payload):
+    if not is_as_written(row.sha256, row.payload):
         return "logits (checksum)"
     return _undecodable(row, count)
 
@@ -247,11 +247,6 @@ def _num_decoded(row: Any) -> int:
     if top.classes.size and top.classes.max() >= row.num_outputs:
         raise ValueError(f"there is a class {top.classes.max()}")
     return len(top.values)
-
-
-def _is_as_written(sha256: str, *parts: Any) -> bool:
-    """Whether the parts have the checksum; what is not bytes was never written by the store."""
-    return all(isinstance(part, bytes) for part in parts) and digest(*parts) == sha256
 
 
 def _planned(connection: Connection) -> Iterator[Finding]:

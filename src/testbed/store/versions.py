@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Table, func, select, update
 from testbed.errors import DataError, DefinitionError, StoreError
 from testbed.records import DatasetVersion, ModelVersion, SettingVersion, Shift
 from testbed.store import digests
-from testbed.store.columns import int32_bytes, json_text, jsonable
+from testbed.store.columns import int32_bytes, jsonable
 from testbed.store.database import insert_new
 from testbed.store.schema import datasets, eval_settings, evaluations, model_versions, models, setting_versions
 from testbed.store.views import ModelFacts
@@ -139,7 +139,7 @@ def is_superseded(versions: Table) -> ColumnElement[bool]:
 
 def label_bytes(label_sets: Sequence[Sequence[int]] | None) -> tuple[bytes, ...]:
     """The part of a data set's digest that stands for its label sets: none where it has none."""
-    return () if label_sets is None else (json_text(label_sets).encode(),)
+    return () if label_sets is None else (json.dumps(label_sets, separators=(",", ":")).encode(),)
 
 
 def digest(*parts: bytes) -> str:
@@ -148,6 +148,11 @@ def digest(*parts: bytes) -> str:
     for part in parts:
         whole.update(part)
     return whole.hexdigest()
+
+
+def is_as_written(sha256: str, *parts: Any) -> bool:
+    """Whether the parts have the checksum; what is not bytes was never written by the store."""
+    return all(isinstance(part, bytes) for part in parts) and digest(*parts) == sha256
 
 
 def _put_name(connection: Connection, table: Table, key: dict[str, Any]) -> int:

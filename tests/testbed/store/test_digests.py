@@ -179,6 +179,26 @@ def test_a_cell_that_no_type_can_read_is_one_sentence_about_its_row(
     assert any(f"of table {table}" in text for text in texts(path))
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("datasets", "targets", 5),
+        ("datasets", "targets", "text"),
+        ("datasets", "sample_ids", "text"),
+        ("datasets", "label_sets", "[[NaN]]"),
+        ("logit_shards", "predictions", 0.5),
+        ("logit_shards", "target_ranks", b"odd"),
+    ],
+)
+def test_a_large_value_of_another_kind_is_one_sentence(path: Path, table: str, column: str, value: object) -> None:
+    change(path, table, column, value)
+    with Store.open(path, read_only=True) as store:
+        found = store.evaluation_by_id(1)
+        with pytest.raises(StoreError, match=f"data set 'data'|of table {table}"):
+            assert (found.sample_ids(), found.targets(), found.predictions()) is None
+    assert [text for text in texts(path) if "data set 'data'" in text or "Evaluation 1 " in text]
+
+
 def test_comparisons_that_are_gone_are_noticed_and_made_again(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("delete from metrics where reference_evaluation_id is not null")
