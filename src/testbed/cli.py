@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -20,6 +21,7 @@ from testbed.interruption import Terminated
 from testbed.masking import masked_text
 from testbed.offline import NO_DOWNLOAD_VARIABLE, forbid_downloads
 from testbed.paths import DATA_VARIABLE
+from testbed.streams import standard_streams
 from testbed.visible import visible
 
 EXIT_SOME_FAILED = 1
@@ -27,6 +29,12 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
+_ANY_REMEDY = "Check that path and its permissions, and run the same command again."
+_REMEDIES = {
+    errno.EMFILE: "Raise the limit (ulimit -n 1024) and run the same command again.",
+    errno.ENFILE: "Close other programs and run the same command again.",
+    errno.ENOSPC: "Free space on that disk and run the same command again.",
+}
 _LAST_OPTION = "testbed.last_option"
 
 # What an interrupted command says of what it has done so far.
@@ -173,39 +181,15 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> NoReturn:
     """Runs a command and exits: 0 done, 1 some evaluation failed, 2 wrong request, 3 database, 130 interrupted, 143
     terminated."""
     signal.signal(signal.SIGTERM, _terminate)
-    try:
-        with _text_only():
-            code = _exit_code(command, args)
-        sys.exit(code)
-    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
-        sys.stderr.close()
-        sys.exit(EXIT_SOME_FAILED)
-
-
-class _TextOnly(io.TextIOWrapper):
-    """Output that a terminal shows and does not obey, whatever stands in a name; letters it lacks become escapes."""
-
-    def write(self, text: str) -> int:
-        super().write(visible(text, in_one_line=False))
-        return len(text)
-
-
-@contextmanager
-def _text_only() -> Iterator[None]:
-    """Puts `_TextOnly` in the place of stdout."""
-    sys.stdout.flush()
-    is_by_line = bool(sys.stdout.line_buffering)
-    shown = _TextOnly(sys.stdout.buffer, sys.stdout.encoding, "backslashreplace", line_buffering=is_by_line)
-    try:
-        with redirect_stdout(shown):
-            yield
-    finally:
-        shown.detach()  # or it would close the stream with itself
+    with standard_streams():
+        code = _exit_code(command, args)
+    sys.exit(code)
 
 
 def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
     try:
         result: Any = command.main(args=args, standalone_mode=False, complete_var=_complete_variable())
+        sys.stdout.flush()
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
@@ -217,7 +201,24 @@ def _exit_code(command: click.Command, args: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         say(f"Interrupted. {command.interrupted if isinstance(command, ManyCommand) else GOES_ON}")
         return interrupted_code(error)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+        return EXIT_SOME_FAILED
+    except (OSError, UnicodeEncodeError) as error:
+        if (sentence := _system_sentence(error)) is None:
+            raise
+        say(f"Error: {sentence}")
+        return TestbedError.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _system_sentence(error: OSError | UnicodeEncodeError) -> str | None:
+    """What the system refused, and what to do; None for a fault of the program."""
+    if isinstance(error, UnicodeEncodeError):
+        if "surrogates" not in error.reason:
+            return None
+        return f"The name '{error.object}' is not UTF-8. Rename the file or folder, or give another one."
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}. {_REMEDIES.get(error.errno or 0, _ANY_REMEDY)}"
 
 
 def interrupted_code(error: BaseException) -> int:

@@ -34,7 +34,7 @@ LAYERS: list[set[str]] = [
      "testbed.engine.oom_killer"},
     {"testbed.results", "testbed.coverage", "testbed.metric_check", "testbed.report", "testbed.corruption_words",
      "testbed.export", "testbed.tables", "testbed.progress", "testbed.provenance"},
-    {"testbed.engine", "testbed.cli", "testbed.doctor"},
+    {"testbed.engine", "testbed.cli", "testbed.streams", "testbed.doctor"},
     {"testbed.commands", "plotting"},
     {"eval", "db", "train"},
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, func, select
 from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from testbed.errors import StoreError, TestbedError
 from testbed.masking import masked_text
@@ -133,6 +133,8 @@ class Database:
 def _server_engine(url: URL) -> Engine:
     try:
         return create_engine(url, json_serializer=json_text, pool_pre_ping=True)
+    except ArgumentError as error:  # an option whose value is of the wrong kind
+        raise StoreError(f"'{shown_url(url)}' is not a database URL: {error}. Correct that option.") from error
     except (ImportError, NoSuchModuleError) as error:
         hint = "Install one: pip install 'psycopg[binary]', and write the URL as postgresql+psycopg://..."
         raise StoreError(f"The driver for '{url.drivername}' is not installed ({error}). {hint}") from error

@@ -19,6 +19,10 @@ def parse_url(url: str | Path) -> URL:
 
     Raises: StoreError: it is no URL, of another kind of database, or has parts that would not be used.
     """
+    try:
+        str(url).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(f"The database path '{masked(str(url))}' is not UTF-8. Give another path.") from error
     if isinstance(url, Path):
         return URL.create("sqlite", database=str(url))
     if "://" not in url:

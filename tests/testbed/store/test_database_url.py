@@ -73,3 +73,15 @@ def test_a_server_is_reached_by_options_and_shown_without_its_password(postgresq
     with Store.open(url) as store:
         assert store.url.endswith("&password=***")
         assert HIDDEN not in store.url
+
+
+def test_a_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    for url in (tmp_path / "a\udcff.sqlite", f"sqlite:///{tmp_path}/a\udcff.sqlite", "postgresql+psycopg:///d\udcff"):
+        with pytest.raises(StoreError, match=r"is not UTF-8. Give another"):
+            Store.open(url)
+
+
+def test_a_port_that_is_no_number_is_refused_as_an_option_too() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError, match="Correct that option"):
+        Store.open("postgresql+psycopg:///db?host=h&port=abc")
