@@ -47,24 +47,31 @@ def scattered(rng: np.random.Generator, n: int, loss: float, draws: int) -> Arra
 
 
 class Cell(NamedTuple):
-    """Two models of one true loss on the same images, all of them right when clean."""
+    """Two models of one true loss on the same images, of which each is right on its own share `clean`."""
 
     loss: float
     n: int
     draws: int
     kinds: tuple[Flips, Flips]
+    clean: float = 1.0
 
     @property
     def name(self) -> str:
         """In words."""
         kinds = " and ".join(kind.__name__ for kind in self.kinds)
-        return f"loss {self.loss:.1%}, n {self.n}, draws {self.draws}, {kinds}"
+        return f"clean {self.clean:.0%}, loss {self.loss:.1%}, n {self.n}, draws {self.draws}, {kinds}"
 
     def outcomes(self, rng: np.random.Generator) -> list[Outcomes]:
         """Of both models in one experiment."""
-        factors, clean = Factors(num_draws=self.draws), np.ones((1, self.n))
-        flips = [kind(rng, self.n, self.loss, self.draws) for kind in self.kinds]
-        return [Outcomes(clean=clean, shifted=1 - one[None], factors=factors) for one in flips]
+        return [self._model(rng, kind) for kind in self.kinds]
+
+    def _model(self, rng: np.random.Generator, kind: Flips) -> Outcomes:
+        right = (rng.random(self.n) < self.clean).astype(np.float64)
+        shifted = right * (1 - kind(rng, self.n, self.loss, self.draws))
+        return Outcomes(clean=right[None], shifted=shifted[None], factors=Factors(num_draws=self.draws))
+
+
+PAIRS = ((whole, whole), (thin, thin), (scattered, scattered), (whole, thin), (whole, scattered))
 
 
 def cells() -> Iterator[Cell]:
@@ -73,8 +80,10 @@ def cells() -> Iterator[Cell]:
         for loss in (0.001, 0.01, 0.1):
             yield Cell(loss, n, 1, (whole, whole))
             for draws in (10, 25):
-                for kinds in ((whole, whole), (thin, thin), (scattered, scattered), (whole, thin), (whole, scattered)):
+                for kinds in PAIRS:
                     yield Cell(loss, n, draws, kinds)
+    for kinds in PAIRS:
+        yield Cell(0.1, 100, 25, kinds, clean=0.5)
 
 
 TABLES = (
@@ -82,6 +91,7 @@ TABLES = (
     Cell(0.001, 5000, 25, (whole, thin)),
     Cell(0.1, 200, 25, (scattered, scattered)),
     Cell(0.1, 5000, 10, (whole, scattered)),
+    Cell(0.1, 100, 50, (whole, scattered), clean=0.5),
 )
 
 

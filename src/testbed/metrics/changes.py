@@ -149,8 +149,9 @@ class RatioDifference:
 
     Images that raise the difference and images that lower it get an interval each, as gains and losses do in
     `net_change`. It is stretched by the linearised standard deviation of the difference over what the two sides would
-    have alone, with one more event on either, as large as those seen: that brings in the wholes, and images on both
-    sides, where many images differ, and nothing where few do.
+    have alone, with one more event on either: that brings in the wholes, and images on both sides, where many images
+    differ, and nothing where few do. The event is as large as those seen where that is the more, and else an image that
+    flips as a whole, which nobody may have seen yet.
 
     Args:
         unit: (...) what one image that is right or wrong changes.
@@ -189,11 +190,8 @@ class RatioDifference:
         unit, changes, residuals = linearised(parts, wholes)
         up, down, size = np.maximum(changes, 0), np.maximum(-changes, 0), np.maximum(1, np.abs(changes))
         ups, downs = (Units.of(side, size, num_draws=num_draws, clusters=clusters) for side in (up, down))
-        alone = _squares(sum_clusters(up, clusters)) + _squares(sum_clusters(down, clusters))
-        one_more = np.square(_event(sum_clusters(np.abs(changes), clusters), sum_clusters(size, clusters).mean(-1)))
-        stretch = np.sqrt((_squares(sum_clusters(residuals, clusters)) + one_more) / (alone + one_more))
         return cls(unit=unit, rises=up.sum(-1), falls=down.sum(-1), size=size.sum(-1), ups=ups, downs=downs,
-                   stretch=stretch)  # fmt: skip
+                   stretch=_stretch(*(sum_clusters(one, clusters) for one in (up, down, residuals, size))))  # fmt: skip
 
     def interval(self, below: float, above: float, *, is_exact: bool = False) -> Interval:
         """Args:
@@ -227,11 +225,18 @@ def linearised(parts: list[Array], wholes: list[Array]) -> tuple[Array, Array, A
     return unit[..., 0], changes, residuals
 
 
-def _event(changes: Array, one_image: Array) -> Array:
-    """How much a change weighs that is as large as those seen; as much as an image where none is."""
+def _stretch(up: Array, down: Array, residuals: Array, size: Array) -> Array:
+    """By what the limits of rises and falls are stretched. Args: (..., units) of images, or of clusters of them."""
+    alone, together = _squares(up) + _squares(down), _squares(residuals)
+    one_more = np.square([_event(up + down), size.mean(-1)])
+    return np.asarray(np.sqrt((together + one_more) / (alone + one_more)).max(0))
+
+
+def _event(changes: Array) -> Array:
+    """How much a change weighs that is as large as those seen; 1 where none is."""
     total = changes.sum(-1)
     seen = total > _ROUNDING
-    return np.where(seen, np.square(changes).sum(-1) / np.where(seen, total, 1), one_image)
+    return np.where(seen, np.square(changes).sum(-1) / np.where(seen, total, 1), 1.0)
 
 
 def _squares(values: Array) -> Array:

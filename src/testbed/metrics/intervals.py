@@ -212,7 +212,7 @@ class Units:
         from scipy.special import ndtri, stdtrit
 
         z = float(ndtri(tail))  # 0 for one bound of 50 %, which no size widens
-        return 1.0 if self.is_plain or z == 0 else (z / stdtrit(np.maximum(self.degrees, 1), tail)) ** 2
+        return 1.0 if self.is_plain or abs(z) < 1e-6 else (z / stdtrit(np.maximum(self.degrees, 1), tail)) ** 2
 
     def interval(self, below: float, above: float) -> Interval:
         """The interval that aims at its level on average. Args: what is left out below and above it, see `tails`."""
@@ -236,8 +236,8 @@ class Units:
         """
         doubt = self.doubt(max(below, above))
         (successes, rest), (more, failures) = self.beta_below(), self.beta_above()
-        low = _beta_quantile(doubt * successes, doubt * rest, below)
-        high = 1 - _beta_quantile(doubt * failures, doubt * more, above)
+        low = _beta_quantile(doubt * successes, doubt * rest, below) if below else np.zeros_like(self.mean)
+        high = 1 - _beta_quantile(doubt * failures, doubt * more, above) if above else np.ones_like(self.mean)
         return Interval(low[()], high[()], "exact" if self.is_plain else "exact, effective n")
 
     def beta_above(self) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ simulated in `tests/benchmarks/equal_losses.py`: in at most 5.5 % of tables, of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -25,7 +26,7 @@ from testbed.records import MetricValue
 Ratio = tuple[Array, Array]  # part and whole, (..., runs, n) each: the number is the ratio of their sums
 ALTERNATIVES: dict[Side, Alternative] = {"both": "two-sided", "lower": "greater", "upper": "less"}
 INVERSION = "inversion of the interval"
-_LEAST, _MOST = 1e-300, 0.5  # tails that are searched: what no number holds, and where the interval is a point
+_LEAST, _MOST = 1e-300, 0.499  # tails that are searched: what numbers hold, and where no interval is left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +71,7 @@ class PairedDifference(NamedTuple):
             (pooled[0][0], pooled[0][1]), (pooled[1][0], pooled[1][1]),
             num_draws=factors.num_draws * factors.times(parts[0]), clusters=factors.clusters,
         )  # fmt: skip
-        flat = [[one.reshape(*one.shape[:-2], -1) for one in pair] for pair in (parts, wholes)]
-        unit, _, residuals = linearised(*flat)
-        residuals = residuals.reshape(parts[0].shape) * unit[..., None, None] * parts[0].shape[-2]
-        return cls(_value(first) - _value(second), images, factors.run_spread(residuals))
+        return cls(_value(first) - _value(second), images, factors.run_spread(_residuals(parts, wholes)))
 
     def interval(self, below: float, above: float) -> Interval:
         """With tails that are exact far out. Args: what is left out on either side."""
@@ -97,10 +95,11 @@ class PairedDifference(NamedTuple):
             low, high, _ = self.interval(tail, 0.0) if is_above else self.interval(0.0, tail)
             return float(low if is_above else -high)
 
-        shown, least, most = np.log([max(tails(confidence, side)), _LEAST, _MOST])
+        least, shown, most = np.log([_LEAST, max(tails(confidence, side)), _MOST])
         if margin(shown) > 0:
-            least, most = (shown, least) if margin(least) > 0 else (least, shown)
-            return share * float(np.exp(most if least == shown else brentq(margin, least, most)))
+            if margin(least) > 0:
+                return share * _LEAST
+            return share * float(np.exp(brentq(margin, least, shown)))
         if shown >= most or margin(most) <= 0:
             return 1.0
         return share * float(np.exp(brentq(margin, shown, most)))
@@ -173,6 +172,16 @@ def _contrast(name: str, first: Ratio, second: Ratio, factors: Factors) -> Contr
         test=INVERSION,
         num_differing=int(np.count_nonzero(differing)),
     )
+
+
+def _residuals(parts: Sequence[Array], wholes: Sequence[Array]) -> Array:
+    """(..., runs, n): what each image adds to its run's departure from the difference; a single run has none."""
+    shape = parts[0].shape
+    if shape[-2] == 1:
+        return np.zeros(shape)
+    flat = [[one.reshape(*one.shape[:-2], -1) for one in pair] for pair in (parts, wholes)]
+    unit, _, residuals = linearised(*flat)
+    return np.asarray(residuals.reshape(shape) * unit[..., None, None] * shape[-2])
 
 
 def _value(ratio: Ratio) -> Array:

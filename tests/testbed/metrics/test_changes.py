@@ -55,6 +55,15 @@ def test_images_that_flip_in_a_few_draws_each_have_the_linearised_variance_too()
     assert (high - low) / (2 * 1.972 * error) == pytest.approx(1, abs=0.06)
 
 
+def test_an_image_that_flips_as_a_whole_may_be_yet_to_come() -> None:
+    """The first model lost none of its 50 images, the second a tenth of each: so it comes out in one experiment of 200
+    if both lose a tenth, as 0.9^50 = 0.5 %. What differs little between images does not bound that.
+    """
+    right = np.repeat([1.0, 0.0], 50)
+    data = RatioDifference.of((np.zeros(100), 0.1 * right), (right, right), num_draws=50)
+    assert data.interval(0.00125, 0.00125, is_exact=True).high > 0
+
+
 def test_exact_tails_of_images_that_all_rise_are_those_of_their_number() -> None:
     """Twelve of 400, and none falls: Clopper and Pearson's bounds, added in squares, at any level."""
     data = RatioDifference.of((np.repeat([1.0, 0.0], [12, 388]), np.zeros(400)), (ONES, ONES))
