@@ -1,7 +1,8 @@
 """JSON files of the cache, each with a checksum of its content: one that is damaged is told of, and counts as none.
 
 Whatever decides a number or a name and is read from the cache again is kept so; decoded images have checksums of their
-own (`testbed.data.bankfile`).
+own (`testbed.data.bankfile`). What was downloaded needs none: data sets and parameters of networks are known by their
+content, so that changed ones are others. Code that Numba compiled lies beside the sources and is trusted as they are.
 """
 
 from __future__ import annotations
