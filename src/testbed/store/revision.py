@@ -13,6 +13,7 @@ from testbed.store.database import Database
 from testbed.store.lock import holder
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+_NONE = "none"
 
 
 def prepare_schema(database: Database, *, create: bool) -> None:
@@ -40,11 +41,16 @@ def _revision(connection: Connection, url: str) -> str | None:
         return None
     if not {schema.meta.name, schema.alembic_version.name} <= names:
         raise StoreError(f"The database {url} holds tables of another program. It was left untouched.")
-    return connection.scalar(select(schema.alembic_version.c.version_num)) or "none"
+    return connection.scalar(select(schema.alembic_version.c.version_num)) or _NONE
 
 
 def _revision_message(revision: str, url: str) -> str:
     newest = schema.REVISIONS[-1]
+    if revision == _NONE:
+        return (
+            f"The database {url} says no schema: its creation was cut off, or it is damaged. Restore it from a copy, "
+            "or remove it if nothing was evaluated into it."
+        )
     if revision in schema.REVISIONS:
         return (
             f"The database {url} has schema {revision}, this version of the testbed works with {newest}. "
@@ -81,8 +87,10 @@ def upgrade(url: str | Path) -> Path | None:
             revision = _revision(connection, database.url)
             if revision == schema.REVISIONS[-1]:
                 return None
+            if revision is None:
+                raise StoreError(f"The database {database.url} is empty. Evaluate something into it first.")
             if revision not in schema.REVISIONS:
-                raise StoreError(_revision_message(revision or "none", database.url))
+                raise StoreError(_revision_message(revision, database.url))
             if (writer := holder(connection)) is not None:
                 raise BusyError(f"The database {database.url} is in use by {writer.owner}. Upgrade it afterwards.")
         backup = _back_up(database, revision)

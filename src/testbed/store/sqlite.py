@@ -49,6 +49,8 @@ def connect(path: Path, *, read_only: bool, create: bool) -> tuple[Engine, Named
 
 def _check_header(path: Path, header: bytes) -> None:
     """Looks at the bytes themselves: opening a foreign database could already change it."""
+    if header and not header.strip(b"\0"):
+        raise StoreError(f"{path} was begun, and cut off before anything was stored. Remove it, or give another path.")
     if not header.startswith(_MAGIC):
         raise StoreError(f"{path} is not an SQLite database. It was left untouched; give another path.")
     if int.from_bytes(header[APPLICATION_ID_AT], "big") != APPLICATION_ID:

@@ -121,6 +121,25 @@ def test_a_database_with_our_mark_and_other_tables_is_refused(path: Path) -> Non
         Store.open(path)
 
 
+def test_a_database_whose_creation_was_cut_off_says_what_it_is(path: Path) -> None:
+    sqlite._begin_file(path)
+    with pytest.raises(StoreError, match="is empty"):
+        Store.open(path, read_only=True)
+    with pytest.raises(StoreError, match="is empty"):
+        revision.upgrade(path)
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("delete from alembic_version")
+        connection.commit()
+    for opens in (lambda: Store.open(path, read_only=True), lambda: revision.upgrade(path)):
+        with pytest.raises(StoreError, match=r"creation was cut off.*Restore it from a copy"):
+            opens()
+    path.write_bytes(bytes(2 * 65536))  # the pages were allotted, and the first was never written
+    with pytest.raises(StoreError, match="cut off before anything was stored"):
+        Store.open(path, read_only=True)
+    assert path.read_bytes() == bytes(2 * 65536)
+
+
 @pytest.mark.parametrize("version", schema.REVISIONS[:-1])
 def test_a_database_of_every_earlier_revision_is_upgraded_read_and_resumed(
     path: Path, samples: Any, version: str
