@@ -105,7 +105,7 @@ def _read_config(name: str, folder: Path) -> tuple[dict[str, Any], str, dict[str
 
     try:
         config, arch, arguments = load_model_config_from_path(folder)
-    except (KeyError, TypeError, ValueError, OSError) as error:
+    except Exception as error:  # of a damaged file, whatever the reader happens to meet
         raise DefinitionError(
             f"Model '{name}': {folder / CONFIG} is no timm configuration ({type(error).__name__}: {error}). Only "
             "models that timm can build are read from the hub; others can be registered in a file of their own."

@@ -32,6 +32,7 @@ LABEL_SPACES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _WNID = re.compile(r"n\d{8}")
 _NUMBER = re.compile(r"-?\d+", re.ASCII)
+_MOST_CLASSES = 1_000_000  # larger labels are no indices of classes, but identifiers
 _REMEDY = (
     "Give --class-order numeric, lexicographic, or a file with one class name per line in the order of the outputs"
 )
@@ -55,6 +56,16 @@ class ClassMap:
 def label_space_names(label_space: str) -> tuple[str, ...] | None:
     """Class names of a known label space in the order of the outputs (wnids for 'imagenet-1k'); None if unknown."""
     return wnids(label_space) if label_space == "imagenet-1k" else LABEL_SPACES.get(label_space)
+
+
+def numbered_names(num_classes: int, *, where: str) -> tuple[str, ...]:
+    """Names of classes that have none: '0', '1', ... Raises: DataError: the labels are too large for indices."""
+    if num_classes > _MOST_CLASSES:
+        raise DataError(
+            f"{where} has labels up to {num_classes - 1}, but class indices go to {_MOST_CLASSES - 1} at most. Number "
+            "the classes from 0, or give their names as text."
+        )
+    return tuple(map(str, range(num_classes)))
 
 
 def parse_class_order(text: str | None) -> ClassOrder | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eval_settings.dataset_base import Dataset
 from testbed import paths
 from testbed.data.arrays import array_samples
-from testbed.data.class_order import ClassMap, ClassOrder, class_map, label_space_names
+from testbed.data.class_order import ClassMap, ClassOrder, class_map, label_space_names, numbered_names
 from testbed.data.decoding import ColorMode
 from testbed.data.imagefolder import folder_layout, folder_samples
 from testbed.data.npz import npz_class_map, npz_holds_rows, npz_samples, npz_splits
@@ -160,15 +160,29 @@ def _loaded(dataset: Dataset, split: str, found: object) -> Samples:
             f"The loader of data set '{dataset.name}' returned {type(found).__name__}. It must return Samples, or "
             "arrays: (images, classes) or (images, classes, class_names)."
         )
-    images, classes = map(np.asarray, found[:2])
+    where = f"What the loader of data set '{dataset.name}' ({split}) returned"
+    images, classes = _arrays(found[0], found[1], where)
     if classes.shape != images.shape[:1] or classes.dtype.kind not in "iu" or classes.min(initial=0) < 0:
         raise DataError(
             f"The loader of data set '{dataset.name}' ({split}) returned images of shape {images.shape} and classes of "
             f"type {classes.dtype} and shape {classes.shape}. Each image must have one whole number from 0 on."
         )
-    names = found[2] if len(found) == 3 else dataset.label_space and label_space_names(dataset.label_space)
-    names = tuple(map(str, names or range(classes.max(initial=0) + 1)))
+    names = _names(found[2], where) if len(found) == 3 else label_space_names(dataset.label_space or "")
+    names = names or numbered_names(int(classes.max(initial=0)) + 1, where=where)
     return array_samples(images, classes, dataset=dataset.name, split=split, class_names=names)
+
+
+def _arrays(images: Any, classes: Any, where: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    try:
+        return np.asarray(images), np.asarray(classes)
+    except ValueError as error:
+        raise DataError(f"{where} is no array ({error}). Each image must have one shape, and one class.") from error
+
+
+def _names(names: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(names, Iterable):
+        raise DataError(f"{where} has {names!r} for the names of classes. Give a list of text.")
+    return tuple(map(str, names))
 
 
 def _completed(dataset: Dataset, root: Path) -> Dataset:

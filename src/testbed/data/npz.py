@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from testbed.data.array_files import opened_arrays
 from testbed.data.arrays import array_samples
-from testbed.data.class_order import ClassMap, ClassOrder, class_map
+from testbed.data.class_order import ClassMap, ClassOrder, class_map, numbered_names
 from testbed.errors import DataError
 from testbed.records import Samples
 
 _SUFFIXES = {"train": "train", "validation": "validation", "val": "validation", "test": "test"}
 _ARRANGEMENT = "Save with numpy.savez(path, x=..., y=...), or x_train, y_train, x_test, y_test"
-_MOST_CLASSES = 1_000_000  # larger labels are no indices of classes, but identifiers
 
 
 def npz_splits(path: Path) -> dict[str, str]:
@@ -90,12 +89,7 @@ def npz_samples(path: Path, split: str, *, dataset: str, order: ClassOrder | Non
 
 def _index_map(num_classes: int, named: tuple[str, ...] | None, label_space: str | None, path: Path) -> ClassMap:
     """Integers as they stand. Their label space is told by `class_names` alone: numbers could be anybody's classes."""
-    if num_classes > _MOST_CLASSES:
-        raise DataError(
-            f"{path} has labels up to {num_classes - 1}, but class indices go to {_MOST_CLASSES - 1} at most. Number "
-            "the classes from 0, or give their names as text."
-        )
-    names = named or tuple(map(str, range(num_classes)))
+    names = named or numbered_names(num_classes, where=str(path))
     if len(names) < num_classes:
         raise DataError(f"{path} has labels up to {num_classes - 1} but {len(names)} class_names. Name every class.")
     if named and label_space is None:

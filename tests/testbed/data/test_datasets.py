@@ -154,6 +154,28 @@ def test_a_loader_that_returns_something_else_is_an_error():
         load_samples(Dataset(name="made", loader=lambda split: 3), "test")
 
 
+IMAGES = np.zeros((3, 4, 4), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (([[1], [1, 2], [3]], [0, 1, 1]), "Each image must have one shape"),
+        ((IMAGES, [0, [1, 2], 1]), "and one class"),
+        ((IMAGES, [0, 1, 1], 3), "3 for the names of classes"),
+        ((IMAGES, [0, 1, 2**61]), "Number the classes from 0"),
+    ],
+)
+def test_a_loader_that_returns_what_makes_no_arrays_is_an_error(returned, message):
+    with pytest.raises(DataError, match=rf"What the loader of data set 'made' \(test\) returned .*{message}"):
+        load_samples(Dataset(name="made", loader=lambda split: returned), "test")
+
+
+def test_a_loader_may_return_names_as_an_array():
+    made = Dataset(name="made", loader=lambda split: (IMAGES, [0, 1, 1], np.array(["a", "b"])))
+    assert load_samples(made, "test").class_names == ("a", "b")
+
+
 def test_a_wrong_declared_size_says_both_numbers_and_the_remedy():
     check_size(setting="val", declared=None, found=3, where="data/val")
     check_size(setting="val", declared=3, found=3, where="data/val")
