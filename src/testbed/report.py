@@ -16,6 +16,7 @@ from testbed.visible import visible
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
 SHARED_DRAWS = "all samples share the noise of a draw, so the intervals are about these draws alone"
+FEW_RUNS = 5  # so few fitted models do not show how much models vary
 ACCURACIES = ("top1", "top5", "balanced_accuracy", "worst_class_accuracy")
 HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
 
@@ -128,7 +129,7 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     return (
         f"{result.name} loses {loss.value:.2f} % of the images that it classifies right when clean, with 95 % "
         f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {draws_words(result.runs)}), "
-        f"{noise}{_worst_class(result)}{_shared(result)}; not tested: {not_tested(shift)}, other data."
+        f"{noise}{_worst_class(result)}{_cautions(result)}; not tested: {not_tested(shift)}, other data."
     )
 
 
@@ -162,8 +163,24 @@ def draws_words(runs: Sequence[Run]) -> str:
     return f"{draws} {where.format(len(fits))}"
 
 
-def _shared(result: Result) -> str:
-    return f"; {SHARED_DRAWS}" if has_shared_draws(result.runs) else ""
+def few_runs_words(num_fits: int) -> str | None:
+    """What intervals over so few fitted models do not tell; None where they are enough, or one."""
+    from scipy.special import stdtrit
+
+    if not 1 < num_fits < FEW_RUNS:
+        return None
+    ours, more = (-stdtrit(runs - 1, 0.025) / runs**0.5 for runs in (num_fits, 10))
+    return (
+        f"{num_fits} runs tell little of how much fitted models vary: what they vary widens an interval about "
+        f"{ours / more:.1f} times as much as over ten runs"
+    )
+
+
+def _cautions(result: Result) -> str:
+    """What the intervals of a result do not say, behind a semicolon each."""
+    said = [SHARED_DRAWS] if has_shared_draws(result.runs) else []
+    few = few_runs_words(len(by_fit(result.runs)))
+    return "".join(f"; {one}" for one in (said if few is None else [*said, few]))
 
 
 def _worst_class(result: Result) -> str:

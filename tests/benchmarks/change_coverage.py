@@ -255,6 +255,7 @@ def scenarios() -> Iterator[Scenario]:
         yield models_by_runs(name, clean=0.98, loss=0.01, images=1.5, models=0.1, both=0.5)
         yield models_by_runs(name, clean=0.9, loss=0.05, images=1, models=0.3, both=0.5)
         yield models_by_runs(name, clean=0.9, loss=0.05, images=2, models=0, both=2)
+        yield models_by_runs(name, clean=0.9, loss=0.05, images=1, models=1, both=0.5, num_runs=1)
         for num_models in (2, 3, 5, 10):
             yield models_by_runs(
                 name, clean=0.9, loss=0.05, images=1, models=0.3, both=0.5, num_models=num_models, num_runs=1
@@ -279,6 +280,8 @@ def quick_scenarios() -> Iterator[Scenario]:
         yield in_clusters(name, 0.1, clusters=60, size=8)
         yield two_models(name, (0.1, 0.05), borderline, share=0.9)
         yield models_by_runs(name, clean=0.9, loss=0.05, images=1, models=0.3, both=0.5)
+    yield models_by_runs("loss", clean=0.9, loss=0.05, images=1, models=1, both=0.5, num_runs=1)
+    yield two_fitted_models("mscr", num_fits=3, models=0.3)
     yield resplits("mscr", distance=2, noise=1, num_runs=10)
     yield accuracies_alone(clean=0.9, spread=1, num_runs=3)
 

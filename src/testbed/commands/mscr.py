@@ -13,7 +13,15 @@ from testbed.commands.precision import precision_of, precision_words
 from testbed.errors import UnknownNameError
 from testbed.masking import masked
 from testbed.records import NORMS, MetricValue
-from testbed.report import NORM_SYMBOLS, SHARED_DRAWS, WIDTH, aligned_table, interval_cell, separation_words
+from testbed.report import (
+    NORM_SYMBOLS,
+    SHARED_DRAWS,
+    WIDTH,
+    aligned_table,
+    few_runs_words,
+    interval_cell,
+    separation_words,
+)
 
 if TYPE_CHECKING:
     from testbed.results import Precision
@@ -153,6 +161,9 @@ def _notes(
             "Where several runs fit a model each, intervals are over the runs (Student's t; re-splits after Nadeau and "
             "Bengio), and the published interval is 1.96 standard deviations over the root of their number."
         )
+    for num_fits in sorted({row.num_fits for row in rows}):
+        if words := few_runs_words(num_fits):
+            yield f"{words}."
     yield (
         f"real?: the {kind} of robust - clean hold together with {100 * precision.confidence:g} % (Bonferroni over "
         f"{len(rows)}); 'loss' and 'gain' exclude 0."

@@ -78,7 +78,7 @@ def balanced_of_runs(correct: Array, targets: IntArray, factors: Factors, *, num
     centre = np.mean([means[own[images] == index].mean() for index in np.unique(own[images])])
     interval = Interval(interval.low + value - centre, interval.high + value - centre, interval.method)
     residuals = weights * correct - value * is_among / is_among.sum(-1, keepdims=True)
-    interval = bounded(factors.over_runs(interval, value, residuals), 0, 1)
+    interval = bounded(factors.over_runs(interval, value, residuals, is_share=True), 0, 1)
     detail = {"num_classes_with_images": len(np.unique(own[images])), "num_classes": num_classes}
     return percent("balanced_accuracy", value, interval, n=int(np.count_nonzero(images)), detail=detail)
 

@@ -15,7 +15,7 @@ from testbed.commands.compare import compare
 from testbed.commands.mscr import mscr
 from testbed.errors import DataError, UnknownNameError
 from testbed.records import Separation
-from testbed.report import SHARED_DRAWS
+from testbed.report import SHARED_DRAWS, few_runs_words
 
 __all__ = ["lab"]
 
@@ -163,3 +163,15 @@ def test_commands_are_options_of_db(command: Command, lab: Any, options: Any) ->
     assert "inversion of the interval" in done.out
     refused = command("db.py", "--mscr", "--epsilon", 0.07, "--db-url", options["db_url"])
     assert (refused.code, refused.err.count("eval.py")) == (2, 1)
+
+
+def test_few_fitted_models_are_said_to_tell_little(options: Any, lab: Any, capsys: Any) -> None:
+    """Of two runs t(0.975, 1) / sqrt(2) = 8.985, of ten 0.7154: 12.6 times; one model, and five, need no such words."""
+    assert "12.6 times" in (few_runs_words(2) or "")
+    assert "3.5 times" in (few_runs_words(3) or "")
+    assert few_runs_words(1) is few_runs_words(5) is None
+    mscr(options)
+    assert "tell little" not in capsys.readouterr().out
+    lab.pair("net-a", CLEAN, np.roll(LOST, 1), fit_seed=1)
+    mscr(options)
+    assert "2 runs tell little" in capsys.readouterr().out

@@ -48,17 +48,30 @@ def test_what_is_common_to_a_run_adds_students_t_in_squares() -> None:
 
 
 def test_what_images_vary_within_runs_is_taken_off() -> None:
-    """Three quarters of it. Totals 0.2, -0.2 and 0: variance 0.04, over three runs 0.04 / 3. What is common neither to
-    a run nor to an image: squares 4 x 0.1^2, over 2 degrees of freedom, times two images over three runs.
+    """Half of it, of three runs. Totals 0.2, -0.2 and 0: variance 0.04, over three runs 0.04 / 3. What is common
+    neither to a run nor to an image: squares 4 x 0.1^2, over 2 degrees of freedom, times two images over three runs.
     """
     some = Factors().over_runs(NARROW, np.zeros(()), np.array([[0.2, 0.0], [-0.2, 0.0], [0.0, 0.0]]))
-    assert some.high == pytest.approx(np.hypot(0.2, T_2 * np.sqrt(0.04 / 3 - 0.75 * 0.04 / 3)))
+    assert some.high == pytest.approx(np.hypot(0.2, T_2 * np.sqrt(0.04 / 3 - 0.5 * 0.04 / 3)))
     # run means as before, and on top +-0.2 that differs from image to image: more than explains them
     residuals = np.array([[0.3, -0.1], [-0.3, 0.1], [0.0, 0.0]])
     assert Factors().over_runs(NARROW, np.zeros(()), residuals)[:2] == pytest.approx((-0.1, 0.2))
     one_patient = Factors(clusters=["a", "a"])  # whose images are one: what they vary alone is not seen
     found = one_patient.over_runs(NARROW, np.zeros(()), residuals)
     assert found.high == pytest.approx(np.hypot(0.2, T_2 * np.sqrt(0.04 / 3)))
+
+
+def test_rare_errors_of_runs_that_differ_reach_as_far_as_their_odds() -> None:
+    """A share of 0.1 with a standard error of 0.02 over three runs: odds of 1 / 9 times exp(t 0.02 / 0.09)."""
+    residuals = np.array([[0.02, 0.0], [-0.02, 0.0], [0.0, 0.0]]) * np.sqrt(3)
+    factors, point = Factors(clusters=["a", "a"]), Interval(0.1, 0.1, "images")
+    odds = np.exp(T_2 * 0.02 / 0.09) / 9
+    found = factors.over_runs(point, np.array(0.1), residuals, is_share=True)
+    assert found[:2] == pytest.approx((0.1 - T_2 * 0.02, odds / (1 + odds)))
+    mirrored = factors.over_runs(Interval(0.9, 0.9, ""), np.array(0.9), residuals, is_share=True)
+    assert mirrored[:2] == pytest.approx((1 - odds / (1 + odds), 0.9 + T_2 * 0.02))
+    all_wrong = factors.over_runs(Interval(0.0, 0.1, ""), np.array(0.0), 0 * residuals, is_share=True)
+    assert all_wrong[:2] == pytest.approx((0.0, 0.1))
 
 
 def test_nothing_is_taken_off_two_runs() -> None:

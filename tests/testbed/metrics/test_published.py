@@ -14,6 +14,7 @@ from scipy.stats import t
 from testbed.errors import ShapeError
 from testbed.metrics.published import mscr_of_means, mscr_over_runs
 
+README = (Path(__file__).resolve().parents[3] / "README.md").read_text()
 EXPECTED = Path(__file__).resolve().parents[4] / "shared" / "expected"
 
 # Siedel et al. 2022, CIFAR-10, WRN-28-10: accuracy clean and at 0.1059, and MSCR, by training noise.
@@ -123,3 +124,15 @@ def test_no_interval_of_zero_width(runs: tuple[list[float], list[float]]) -> Non
 def test_other_runs_are_refused() -> None:
     with pytest.raises(ShapeError, match="twice"):
         mscr_over_runs([1, 2], [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("runs", "resplit", "times"), [(2, None, "9 times"), (100, 0.25, "5 times"), (1200, 0.25, "17")]
+)
+def test_readme_says_how_much_narrower_the_published_interval_is(runs: int, resplit: float | None, times: str) -> None:
+    signs = np.resize([-1.0, 1.0], runs)
+    found = mscr_over_runs(np.full(runs, 90.0), 80 + signs, resplit=resplit)
+    ours, papers = (found[name] for name in ("mscr", "mscr_published_interval_of_ratios"))
+    widths = [(one.ci_high or 0) - (one.ci_low or 0) for one in (ours, papers)]
+    assert f"{widths[0] / widths[1]:.0f}" == times.split()[0]
+    assert f"{times}" in README[README.index("papers' own 1.96") :].split("\n\n")[0]
