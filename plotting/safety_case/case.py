@@ -102,5 +102,7 @@ def _claims(found: Evidence, claims: Sequence[str], confidence: float) -> Iterat
             for answer in row.answers.values()
         ]
     note = f"All verdicts together are right with {100 * confidence:g} % confidence (Bonferroni over {len(claims)})."
+    if len(claims) > 1:
+        note += " So bounds lie further out here than in the statement, where each holds so by itself."
     table = Table(header=("claim", "model", "verdict"), rows=rows, num_names=3)
     yield Section(title="Claims", tables=[table], notes=[note])

@@ -178,8 +178,10 @@ def test_claims_are_decided_together(filled: Filler) -> None:
     rows = part(case_of(filled, claims=claims), "Claims").tables[0].rows
     assert [row[2].partition(":")[0] for row in rows] == ["undecided", "refuted"]
     assert f"at most {upper(10, 90, 0.025):.4g}" in rows[0][2]
-    alone = part(case_of(filled, claims=claims[:1]), "Claims").tables[0].rows
-    assert alone[0][2].startswith("supported")
+    assert "further out here than in the statement" in " ".join(part(case_of(filled, claims=claims), "Claims").notes)
+    alone = part(case_of(filled, claims=claims[:1]), "Claims")
+    assert alone.tables[0].rows[0][2].startswith("supported")
+    assert "further out" not in " ".join(alone.notes)
 
 
 def test_commands_are_commands(filled: Filler) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -245,3 +247,20 @@ def test_rounding_of_a_resize_is_put_back_into_the_pixel_range():
     images = torch.tensor([[1 + 2.0**-23, -(2.0**-30)]])
     noisy = UniformNoise(norm="linf", epsilon=0.0)(images, keys=keys_of(1))
     assert noisy.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize(("norm", "metric"), [("l2", "euclidean"), ("l1", "cityblock")])
+def test_readme_says_how_long_clipped_noise_is_on_digits(norm, metric):
+    from scipy.spatial.distance import cdist
+    from sklearn.datasets import load_digits
+
+    data, targets = load_digits(return_X_y=True)
+    rows = data / 16
+    distances = cdist(rows, rows, metric)
+    epsilon = distances[targets[:, None] != targets].min() / 2
+    images = torch.tensor(rows, dtype=torch.float32).reshape(-1, 1, 8, 8)
+    noisy = UniformNoise(norm=norm, epsilon=float(epsilon), boundary="clip")(images, keys=keys_of(len(images)))
+    lengths = np.linalg.norm((noisy - images).flatten(1).double(), ord=int(norm[1]), axis=1) / epsilon
+    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text().replace("\n", " ")
+    said = re.search(rf"median length of the noise is .*?([0-9.]+) (?:of epsilon )?in {norm.upper()}", readme)
+    assert float(np.median(lengths)) == pytest.approx(float(said[1]), abs=0.01)
