@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +32,10 @@ LABEL_SPACES: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _WNID = re.compile(r"n\d{8}")
-_NUMBER = re.compile(r"-?\d+", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"-?\d+", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_NUMBER_OR_CHARACTER = re.compile(rf"{_NUMBER.pattern}|.", re.ASCII | re.DOTALL)
+_DIGITS = ord("0")  # where digits stand among characters
 _MOST_CLASSES = 1_000_000  # larger labels are no indices of classes, but identifiers
 _REMEDY = (
     "Give --class-order numeric, lexicographic, or a file with one class name per line in the order of the outputs"
@@ -80,7 +84,7 @@ def class_map(found: Iterable[str], *, order: ClassOrder | None, label_space: st
     An explicit `order` goes first: the class names, in a file or not, or 'lexicographic', or 'numeric' (the number is
     itself the index where the label space is a known one, else its rank is). Without one, names are looked up in the
     label space: the declared one, of which they may be a part; or one whose names are exactly these; or ImageNet's, of
-    which wnids may be a part. Other names count in sorted order, unless they are numbers that sort differently as text.
+    which wnids may be a part. Other names count in sorted order, unless numbers in them sort differently as text.
 
     Args:
         found: class names of the data set: names of folders, or values of labels.
@@ -103,10 +107,10 @@ def class_map(found: Iterable[str], *, order: ClassOrder | None, label_space: st
         label_space, known = recognised, label_space_names(recognised)
     if known:
         return _map(names, known, label_space, where=f"{where}, label space {label_space}")
-    if _all_numbers(names) and names != sorted(names, key=int):
+    if names != (by_number := sorted(names, key=_by_number)):
         raise DataError(
-            f"The class names of {where} are numbers whose order differs as numbers and as text "
-            f"({', '.join(sorted(names, key=int)[:3])}, ... against {', '.join(names[:3])}, ...). {_REMEDY}; "
+            f"The class names of {where} have numbers whose order differs as numbers and as text "
+            f"({_around_difference(by_number, names)} against {_around_difference(names, by_number)}). {_REMEDY}; "
             "a head trained on torchvision's ImageFolder uses lexicographic."
         )
     return _map(names, tuple(names), label_space, where=where)
@@ -124,18 +128,22 @@ def _map(names: list[str], class_names: tuple[str, ...], label_space: str | None
 
 
 def _numeric_map(names: list[str], known: tuple[str, ...] | None, label_space: str | None, *, where: str) -> ClassMap:
-    if not _all_numbers(names):
-        other = next(name for name in names if not _NUMBER.fullmatch(name))
+    is_ordered = _NUMBER.search if known is None else _WHOLE_NUMBER.fullmatch
+    if other := next((name for name in names if not is_ordered(name)), None):
         raise DataError(f"--class-order numeric: the class name '{other}' of {where} is not a number. {_REMEDY}.")
-    by_number = sorted(names, key=lambda name: (int(name), name))
     if known is None:
-        return _map(names, tuple(by_number), label_space, where=where)
+        return _map(names, tuple(sorted(names, key=_by_number)), label_space, where=where)
+    by_number = sorted(names, key=int)
     if not 0 <= int(by_number[0]) <= int(by_number[-1]) < len(known):
         raise DataError(
             f"--class-order numeric: the class names of {where} go from {by_number[0]} to {by_number[-1]}, but label "
             f"space {label_space} has the classes 0 to {len(known) - 1}. Give a file of class names instead."
         )
-    return ClassMap(class_names=known, indices={name: int(name) for name in names}, label_space=label_space)
+    indices = {name: int(name) for name in names}
+    if len(set(indices.values())) < len(names):
+        doubled = next(pair for pair in pairwise(by_number) if indices[pair[0]] == indices[pair[1]])
+        raise DataError(f"The class names '{doubled[0]}' and '{doubled[1]}' of {where} are one number. Remove one.")
+    return ClassMap(class_names=known, indices=indices, label_space=label_space)
 
 
 def _recognised(names: list[str]) -> str | None:
@@ -148,8 +156,20 @@ def _recognised(names: list[str]) -> str | None:
     return "imagenet-1k" if names and is_imagenet else None
 
 
-def _all_numbers(names: list[str]) -> bool:
-    return all(_NUMBER.fullmatch(name) for name in names)
+def _by_number(name: str) -> tuple[tuple[tuple[int, float], ...], str]:
+    """Sorts names as text, but numbers in them as numbers, among other characters where digits are.
+
+    So `class2` comes before `class10`, and nothing but two numbers that are compared can change the order of text. A
+    name that is a whole number may have a sign.
+    """
+    parts = [name] if _WHOLE_NUMBER.fullmatch(name) else _NUMBER_OR_CHARACTER.findall(name)
+    return tuple((_DIGITS, float(part)) if part[-1] in "0123456789" else (ord(part), 0.0) for part in parts), name
+
+
+def _around_difference(names: Sequence[str], others: Sequence[str]) -> str:
+    """Three names from the last on that stands equally in both orders."""
+    first = next(index for index, pair in enumerate(zip(names, others, strict=True)) if pair[0] != pair[1])
+    return f"{', '.join(names[max(0, first - 2) : first + 1])}, ..."
 
 
 def _names_in_file(path: Path) -> tuple[str, ...]:

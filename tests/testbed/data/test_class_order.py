@@ -48,6 +48,42 @@ def test_numbers_that_sort_differently_as_text_are_an_error_that_names_the_choic
     assert "--class-order numeric, lexicographic" in str(caught.value)
 
 
+@pytest.mark.parametrize("form", ["class{}", "{} km/h", "c-{}-x", "{}th", "v{}.5"])
+def test_numbered_names_ask_for_their_order_as_numbers_do(form):
+    names = [form.format(n) for n in range(1, 13)]
+    with pytest.raises(DataError, match="differs as numbers and as text") as caught:
+        _map(names)
+    assert "--class-order numeric, lexicographic" in str(caught.value)
+    assert _map(names, order="numeric").indices[form.format(10)] == 9
+    assert _map(names, order="lexicographic").indices[form.format(10)] == sorted(names).index(form.format(10))
+    assert _map(names[:9]).class_names == tuple(names[:9])  # both orders agree: nothing to ask
+
+
+def test_one_name_among_others_that_has_another_place_as_number_is_enough_to_ask():
+    with pytest.raises(DataError, match=r"background, boeing-9, \.\.\. against background, boeing-10, "):
+        _map(["background", "boeing-10", "boeing-9", "zebra"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["vitamin b complex", "vitamin b12"],
+        ["a-1", "a1"],
+        ["0.25", "0.5"],
+        ["n01440764", "n02000001"],
+        ["01", "1"],
+        ["B2", "a10"],
+    ],
+)
+def test_names_whose_numbers_are_nowhere_compared_or_in_order_ask_nothing(names):
+    assert _map(names).class_names == tuple(sorted(names))
+
+
+def test_two_names_of_one_number_are_not_two_classes_of_a_label_space():
+    with pytest.raises(DataError, match="'007' and '7' of photos are one number"):
+        _map(["1", "7", "007"], order="numeric", label_space="imagenet-1k")
+
+
 def test_numeric_and_lexicographic_orders_are_as_asked():
     names = [str(n) for n in range(12)]
     assert _map(names, order="numeric").indices["10"] == 10
