@@ -78,6 +78,7 @@ class Samples:
         fingerprint: of the pixels, or of the manifest of files, with targets and class names.
         color_mode: 'L' (one channel) or 'RGB' for images; None for rows of numbers.
         label_sets: for each sample all classes that count as right, its target the first; None where only that does.
+        notes: what a person should know of how it was found, a sentence each.
     """
 
     dataset: str
@@ -89,6 +90,7 @@ class Samples:
     fingerprint: str
     color_mode: Literal["L", "RGB"] | None = "RGB"
     label_sets: LabelSets | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts = {len(self.items), len(self.targets), len(self.sample_ids)}

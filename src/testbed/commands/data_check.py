@@ -55,10 +55,12 @@ def _evaluated(registry: Registry, dataset: str) -> set[str]:
 
 
 def _record(check: DataCheck) -> dict[str, Any]:
-    return {**asdict(check), "place": None if check.place is None else str(check.place), "faults": list(check.faults)}
+    place = None if check.place is None else str(check.place)
+    return {**asdict(check), "place": place, "faults": list(check.faults), "notes": list(check.notes)}
 
 
 def _lines(check: DataCheck) -> Iterator[str]:
+    yield from (f"{check.what}: note: {note}" for note in check.notes)
     if check.faults:
         verdict = "wrong" if check.is_needed else "not usable, but no setting evaluates it"
         yield from (f"{check.what}: {verdict}: {fault}" for fault in check.faults)

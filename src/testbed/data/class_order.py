@@ -37,6 +37,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _NUMBER_OR_CHARACTER = re.compile(rf"{_NUMBER.pattern}|.", re.ASCII | re.DOTALL)
 _DIGITS = ord("0")  # where digits stand among characters
 _MOST_CLASSES = 1_000_000  # larger labels are no indices of classes, but identifiers
+_NAMED = 5  # classes that a message names, of however many
 _REMEDY = (
     "Give --class-order numeric, lexicographic, or a file with one class name per line in the order of the outputs"
 )
@@ -70,6 +71,12 @@ def numbered_names(num_classes: int, *, where: str) -> tuple[str, ...]:
             "the classes from 0, or give their names as text."
         )
     return tuple(map(str, range(num_classes)))
+
+
+def some_of(names: Sequence[str]) -> str:
+    """`a, b and 7 more`, and the name alone where there is one."""
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else shown
 
 
 def parse_class_order(text: str | None) -> ClassOrder | None:

@@ -14,7 +14,7 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting
 from eval_settings.source_base import DataSource
 from testbed.class_subset import names_in_subset, targets_in_subset
-from testbed.data.class_order import label_space_names
+from testbed.data.class_order import label_space_names, some_of
 from testbed.data.datasets import load_samples, picked_positions
 from testbed.data.decoding import is_image
 from testbed.data.pipelines import samples_of
@@ -22,8 +22,6 @@ from testbed.errors import DataError, TestbedError
 from testbed.fingerprint import file_sha256
 from testbed.paths import data_root as default_root
 from testbed.records import ClassSublist, IntArray, Samples
-
-NAMED = 5  # classes and files that a fault names, of however many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +35,7 @@ class DataCheck:
         num_classes: of how many classes there is one.
         content: the beginning of a fingerprint of all content: equal where two copies are.
         faults: what is wrong, a sentence each.
+        notes: what a person should know though it need not be wrong, a sentence each.
         is_needed: whether settings evaluate it; a split that models are fitted on may be absent.
     """
 
@@ -46,6 +45,7 @@ class DataCheck:
     num_classes: int | None = None
     content: str | None = None
     faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     is_needed: bool = True
 
     @property
@@ -142,6 +142,7 @@ def _check(
         num_classes=len(np.unique(targets)),
         content=samples.fingerprint[:12],
         faults=tuple(faults),
+        notes=samples.notes,
     )
 
 
@@ -178,7 +179,7 @@ def _setting_faults(
 
 
 def _wrong_count(targets: IntArray, expected: int | None, absent: Sequence[str]) -> str:
-    none_of = f"; there is none of {_some(absent)}" if absent else ""
+    none_of = f"; there is none of {some_of(absent)}" if absent else ""
     return f"{len(targets):,} samples of {len(np.unique(targets)):,} classes, but there should be {expected:,}{none_of}"
 
 
@@ -192,7 +193,7 @@ def _file_faults(samples: Samples) -> Iterator[str]:
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         are_images = list(pool.map(is_image, files))
     if others := [str(path) for path, is_good in zip(files, are_images, strict=True) if not is_good]:
-        yield f"no images, by how they begin: {_some(others)}"
+        yield f"no images, by how they begin: {some_of(others)}"
 
 
 def _files(samples: Samples) -> list[Path]:
@@ -210,9 +211,3 @@ def _checksum_faults(source: DataSource | None, data_root: Path | None) -> Itera
         file = next((root / place / name for place in source.places if (root / place / name).is_file()), None)
         if file is not None and file_sha256(file) != sha256:
             yield f"{file} is damaged or another file: its SHA-256 is not {sha256}"
-
-
-def _some(names: Sequence[str]) -> str:
-    """`a, b and 7 more`, and the name alone where there is one."""
-    shown = ", ".join(names[:NAMED])
-    return f"{shown} and {len(names) - NAMED:,} more" if len(names) > NAMED else shown

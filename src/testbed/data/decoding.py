@@ -38,6 +38,13 @@ FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF
 SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .png .bmp .gif .tif .tiff .webp .ppm .pgm .pbm .pnm .jp2 .avif".split()  # noqa: SIM905
 )
+# Images that people have as well and that `decode` does not take: told of where they lie among others.
+_UNREAD = """
+.heic .heif .hif .avifs .jxl .jxr .wdp .hdp .jpf .jpx .j2k .j2c .jpc .jpm .svg .psd .psb .xcf .ico .icns .tga .dds .exr
+.hdr .pcx .sgi .dib .apng .pjpeg .pjp .dcm .pfm .xbm .xpm .bpg .flif .qoi .dng .cr2 .cr3 .crw .nef .nrw .arw .srf .sr2
+.orf .rw2 .rwl .raf .pef .raw .srw .x3f .3fr .fff .iiq .kdc .dcr .k25 .mrw .erf .mef .mos .gpr
+"""
+UNREAD_SUFFIXES = frozenset(_UNREAD.split())
 
 ColorMode = Literal["L", "RGB"]
 

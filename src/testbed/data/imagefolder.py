@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from testbed.data.class_order import ClassOrder, class_map
-from testbed.data.decoding import SUFFIXES, ColorMode
+from testbed.data.class_order import ClassOrder, class_map, some_of
+from testbed.data.decoding import SUFFIXES, UNREAD_SUFFIXES, ColorMode
 from testbed.data.manifest import manifest
 from testbed.errors import DataError
 from testbed.fingerprint import fingerprint
 from testbed.records import Samples
 
 _SPLITS = {"train": "train", "validation": "validation", "val": "validation", "test": "test"}
-_NAMED = 5  # folders that a message names, of however many
+# What file servers and systems keep for themselves beside files, such as thumbnails and deleted files; lower case.
+_SYSTEM_FOLDERS = frozenset({
+    "@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "~snapshot", "$recycle.bin",
+    "system volume information", "lost+found", "network trash folder", "temporary items",
+})  # fmt: skip
+_IMAGE_LIKE = SUFFIXES | UNREAD_SUFFIXES
 _ARRANGEMENT = (
     "Arrange it as ROOT/CLASS/image.png with one folder per class, or as ROOT/SPLIT/CLASS/image.png with the splits "
     "train, validation (or val) and test"
@@ -42,8 +48,8 @@ class FolderLayout:
 def folder_layout(root: Path) -> FolderLayout:
     """The arrangement of a folder, from the names of its sub-folders alone.
 
-    Sub-folders named train, val or validation, and test are splits if they hold folders themselves. Hidden folders are
-    ignored.
+    Sub-folders named train, val or validation, and test are splits if they hold folders themselves. Hidden folders and
+    those that systems keep for themselves are ignored.
 
     Raises: DataError: no class folders, or splits and other folders side by side.
     """
@@ -81,7 +87,8 @@ def folder_samples(
     """The images of one split, sorted by their paths relative to the root, which are the sample ids.
 
     Image files at any depth below a class folder count, told by their extension in upper or lower case. Hidden files,
-    other files, and folders behind links below a class folder do not.
+    other files, folders behind links below a class folder, and thumbnails that file servers keep do not; those that
+    look like images are counted in a note.
 
     Raises: DataError: no such split, a class folder without images that no class order file names, or class names that
         do not tell their order.
@@ -89,15 +96,42 @@ def folder_samples(
     if split not in layout.splits:
         raise DataError(f"{layout.root} has no split '{split}'. Its splits: {', '.join(layout.splits)}.")
     classes = class_map(layout.class_folders, order=order, label_space=label_space, where=str(layout.root))
-    folders = visible_folders(layout.splits[split])
-    images = {folder.name: [_sample_id(path, layout.root) for path in image_files(folder)] for folder in folders}
+    root = layout.splits[split]
+    images: dict[str, list[str]] = {}
+    unread: Counter[str] = Counter()
+    for folder in visible_folders(root):
+        looked_at = list(_image_like_files(folder, folder))
+        images[folder.name] = [_sample_id(path, layout.root) for path, reason in looked_at if reason is None]
+        unread.update(reason for _, reason in looked_at if reason is not None)
+    unread.update(_unread_beside(root))
     empty = [name for name, found in images.items() if not found]
     if empty and not isinstance(order, Path):
-        raise DataError(_empty_folders(layout.splits[split], empty, is_known=classes.label_space is not None))
+        told = _empty_folders(root, empty, is_known=classes.label_space is not None)
+        raise DataError(" ".join((told, *_unread_note(unread))))
     targets = {image: classes.indices[name] for name, found in images.items() for image in found}
-    return file_samples(
+    samples = file_samples(
         layout.root, targets, dataset=dataset, split=split, class_names=classes.class_names, color_mode=color_mode
     )
+    return replace(samples, notes=_unread_note(unread))
+
+
+def _unread_beside(root: Path) -> Iterator[str]:
+    """Why files that look like images and lie in none of the class folders of `root` are no samples, one for each."""
+    for child in root.iterdir():
+        if not child.is_dir():
+            if child.suffix.lower() in _IMAGE_LIKE:
+                yield "beside the class folders"
+        elif _is_passed_over(child.name):
+            yield from (str(reason) for _, reason in _image_like_files(root, child))
+
+
+def _unread_note(unread: Counter[str]) -> tuple[str, ...]:
+    """What is told of files that look like images and are no samples, by why they are none; nothing where all are."""
+    if not unread:
+        return ()
+    shown = ", ".join(f"{count:,} {reason}" for reason, count in sorted(unread.items()))
+    remedy = " Convert files of formats that are not read to PNG or JPEG." if UNREAD_SUFFIXES & unread.keys() else ""
+    return (f"{unread.total():,} file(s) that look like images are no samples: {shown}.{remedy}",)
 
 
 def _empty_folders(root: Path, names: Sequence[str], *, is_known: bool) -> str:
@@ -105,13 +139,13 @@ def _empty_folders(root: Path, names: Sequence[str], *, is_known: bool) -> str:
 
     Where classes are not known, folders tell them, and an empty one may be meant to.
     """
-    shown = f"{', '.join(names[:_NAMED])}{f' and {len(names) - _NAMED} more' if len(names) > _NAMED else ''}"
     remedy = (
         "Add what is missing, or remove them."
         if is_known
         else "Add some, remove them, or name the classes in a --class-order file."
     )
-    return f"{len(names)} class folder(s) of {root} have no images ({' '.join(sorted(SUFFIXES))}): {shown}. {remedy}"
+    formats = " ".join(sorted(SUFFIXES))
+    return f"{len(names)} class folder(s) of {root} have no images ({formats}): {some_of(names)}. {remedy}"
 
 
 def file_samples(
@@ -155,26 +189,47 @@ def file_samples(
 
 
 def visible_folders(root: Path) -> list[Path]:
-    """Sub-folders that are not hidden, sorted by name; `__MACOSX` is what one system's archives leave behind."""
+    """Sub-folders sorted by name, without hidden ones and those that systems keep for themselves."""
     try:
-        return sorted(
-            child for child in root.iterdir() if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
-        )
+        return sorted(child for child in root.iterdir() if child.is_dir() and not _is_passed_over(child.name))
     except OSError as error:
         raise DataError(f"Cannot list the folder {root} ({error.strerror}). Check its permissions.") from error
 
 
 def image_files(folder: Path) -> Iterator[Path]:
     """Image files at any depth below a folder, told by their extension. Raises: DataError: it cannot be listed."""
-    for parent, folders, files in os.walk(folder, onerror=_unreadable):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+    return (path for path, reason in _image_like_files(folder, folder) if reason is None)
+
+
+def _image_like_files(root: Path, folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """Files below `folder` that look like images, with why one is no sample; `folder` is `root` or lies in it."""
+
+    def failed(error: OSError) -> None:
+        if _passed_over(Path(error.filename), root) is None:  # what is passed over need not be readable
+            raise DataError(
+                f"Cannot list the folder {error.filename} ({error.strerror}). Check its permissions."
+            ) from error
+
+    for parent, _, files in os.walk(folder, onerror=failed):
+        outside = _passed_over(Path(parent), root)
         for name in files:
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(parent, name)
+            if (suffix := Path(name).suffix.lower()) not in _IMAGE_LIKE:
+                continue
+            if outside is not None:
+                yield Path(parent, name), f"in {outside}"
+            elif name.startswith("."):
+                yield Path(parent, name), "hidden"
+            else:
+                yield Path(parent, name), None if suffix in SUFFIXES else suffix
 
 
-def _unreadable(error: OSError) -> None:
-    raise DataError(f"Cannot list the folder {error.filename} ({error.strerror}). Check its permissions.") from error
+def _passed_over(folder: Path, root: Path) -> str | None:
+    """The name of the first folder on the way from `root` to `folder` that is passed over; None where none is."""
+    return next(filter(_is_passed_over, folder.relative_to(root).parts), None)
+
+
+def _is_passed_over(name: str) -> bool:
+    return name.startswith((".", "__MACOSX")) or name.lower() in _SYSTEM_FOLDERS
 
 
 def _sample_id(path: Path, root: Path) -> str:

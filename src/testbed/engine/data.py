@@ -91,7 +91,9 @@ class Data:
         """One split, loaded once."""
         key = (dataset.name, dataset.path, split)
         if key not in self._samples:
-            self._samples[key] = load_samples(dataset, split, data_root=self.data_root)
+            samples = self._samples[key] = load_samples(dataset, split, data_root=self.data_root)
+            for note in samples.notes:
+                self.warn_once(f"data set '{dataset.name}' ({split}): {note}")
         return self._samples[key]
 
     def setting_samples(self, setting: EvalSetting) -> Samples:

@@ -108,6 +108,23 @@ def test_samples_outside_the_classes_that_a_setting_tells_apart_are_counted(tmp_
     )
 
 
+def test_files_that_look_like_images_and_are_not_read_are_counted_beside_what_is_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_imagenet_a(tmp_path / "data")
+    for name in ("IMG_1.HEIC", "b.Cr2", "@eaDir/a.jpg/THUMB_S.jpg"):
+        write_class_image(folder / ALL[0] / "b.jpg", 0, size=8)
+        (folder / ALL[0] / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / ALL[0] / "b.jpg").rename(folder / ALL[0] / name)
+    monkeypatch.setitem(registry._datasets.values, "imagenet-a", small("imagenet-a", 200))
+    code, out = run(capsys, "imagenet-a")
+    assert code == 0
+    note, right = out.splitlines()
+    assert "note: 3 file(s) that look like images are no samples: 1 .cr2, 1 .heic, 1 in @eaDir." in note
+    assert "right: 200 samples of 200 classes" in right
+    assert len(json.loads(run(capsys, "imagenet-a", "--json")[1])[0]["notes"]) == 1
+
+
 def test_a_position_that_is_not_there_is_told(tmp_path: Path) -> None:
     write_imagenet_a(tmp_path)
     setting = EvalSetting(name="few", dataset=StandardDataset(name="imagenet-a"), idx_subsample_list=[0, 200])

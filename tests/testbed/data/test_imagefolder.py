@@ -36,6 +36,58 @@ def test_ids_are_sorted_relative_paths_of_images_only(root):
     assert samples.items[0] == root / "cat" / "z.png"
 
 
+def test_thumbnails_and_hidden_files_are_no_samples_and_are_counted(root):
+    _add(root, "cat/z.png", "cat/._z.png", "cat/@eaDir/z.png/SYNOPHOTO_THUMB_S.jpg", "cat/@eaDir/z.png/THUMB_M.jpg")
+    _add(
+        root,
+        "dog/a.png",
+        "dog/.thumbnails/a.png",
+        "dog/.AppleDouble/a.png",
+        "#recycle/old/b.png",
+        "__MACOSX/cat/._z.png",
+    )
+    samples = _samples(root)
+    assert (samples.sample_ids, samples.class_names) == (("cat/z.png", "dog/a.png"), ("cat", "dog"))
+    (note,) = samples.notes
+    assert note == (
+        "7 file(s) that look like images are no samples: 1 hidden, 1 in #recycle, 1 in .AppleDouble, 1 in .thumbnails, "
+        "2 in @eaDir, 1 in __MACOSX."
+    )
+
+
+def test_formats_that_are_not_read_and_loose_images_are_counted(root):
+    _add(root, "cat/z.png", "cat/IMG.HEIC", "cat/deep/a.dng", "cat/deep/b.DNG", "loose.jpg", "loose.heif")
+    (root / "cat" / "notes.txt").write_text("no image")
+    samples = _samples(root)
+    assert samples.sample_ids == ("cat/z.png",)
+    (note,) = samples.notes
+    assert note.startswith(
+        "5 file(s) that look like images are no samples: 2 .dng, 1 .heic, 2 beside the class folders."
+    )
+    assert "Convert" in note
+
+
+def test_a_class_of_nothing_but_formats_that_are_not_read_says_so(root):
+    _add(root, "cat/z.png", "dog/a.heic")
+    with pytest.raises(DataError, match=r"1 class folder.*: dog\. .*1 \.heic"):
+        _samples(root)
+
+
+def test_what_is_no_sample_leaves_the_fingerprint_as_it_was(root):
+    _add(root, "cat/z.png", "dog/a.png")
+    before = _samples(root)
+    assert before.notes == ()
+    _add(root, "cat/@eaDir/z.png/T.jpg", "dog/b.heic", "lost+found/a.png")
+    assert _samples(root).fingerprint == before.fingerprint
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser reads every folder")
+def test_a_folder_of_the_system_need_not_be_readable(root):
+    _add(root, "cat/z.png", "lost+found/a.png")
+    (root / "lost+found").chmod(0)
+    assert len(_samples(root)) == 1
+
+
 def test_folders_named_after_splits_are_splits(root):
     _add(root, "train/a/1.png", "train/b/1.png", "train/c/1.png", "val/b/1.png", "Test/c/1.png")
     layout = folder_layout(root)
