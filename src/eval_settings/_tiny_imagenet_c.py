@@ -24,6 +24,7 @@ from testbed.data.corrupted import COMMON_CORRUPTIONS
 from testbed.data.corrupted_folders import CorruptedFolders, load_folder
 from testbed.data.decoding import decode
 from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
+from testbed.data.places import check_class_folders
 from testbed.errors import DataError
 from testbed.records import Samples
 
@@ -58,10 +59,11 @@ COPIES = CorruptedCopies(
 )
 
 
-def load_clean(data_root: Path) -> Samples:
+def load_clean(data_root: Path, class_names: tuple[str, ...] | None) -> Samples:
     """The clean photos, squeezed to 64 x 64 as they were before they were corrupted.
 
-    Raises: DataError: they are not there; the message says what belongs where.
+    Args: class_names: the wnids of Tiny ImageNet, sorted; None where it is not there to tell them.
+    Raises: DataError: they are not there, or not in folders of these classes; the message says what belongs where.
     """
     root = data_root.absolute()
     folder = next((root / place / CLEAN_FOLDER for place in PLACES if (root / place / CLEAN_FOLDER).is_dir()), None)
@@ -72,9 +74,9 @@ def load_clean(data_root: Path) -> Samples:
             "https://github.com/hendrycks/robustness/issues/39 says where to get them. To evaluate the corrupted "
             "photos alone, name the folder of one severity as a data set: --dataset NAME=PATH."
         )
-    layout = FolderLayout(
-        root=folder.parent, splits={CLEAN_SPLIT: folder}, class_folders=tuple(c.name for c in visible_folders(folder))
-    )
+    names = tuple(child.name for child in visible_folders(folder))
+    check_class_folders(folder, names, class_names or names)
+    layout = FolderLayout(root=folder.parent, splits={CLEAN_SPLIT: folder}, class_folders=names)
     files = folder_samples(
         layout, CLEAN_SPLIT, dataset="tiny-imagenet", order="lexicographic", label_space="tiny-imagenet",
         color_mode="RGB",

@@ -42,6 +42,7 @@ SOURCE = DataSource(
     shown_by="val",
     citation="Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge, IJCV 2015",
     num_samples={"train": 1_281_167, "val": 50_000},
+    classes=range(1_000),
 )
 _WNID = re.compile(r"n\d{8}")
 FOLDERS = CorruptedFolders(
@@ -77,7 +78,7 @@ def load_split(split: str, data_root: Path) -> Samples:
     for folder in folders:
         class_folders = tuple(child.name for child in visible_folders(folder))
         if any(_WNID.fullmatch(name) for name in class_folders):
-            check_wnids(folder, class_folders)
+            check_wnids(folder, class_folders, SOURCE)
             layout = FolderLayout(root=folder.parent, splits={split: folder}, class_folders=class_folders)
             return folder_samples(
                 layout, split, dataset="imagenet", order=None, label_space="imagenet-1k", color_mode="RGB"

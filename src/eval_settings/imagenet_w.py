@@ -40,6 +40,7 @@ SOURCE = DataSource(
     citation="Li et al., A Whac-A-Mole Dilemma: Shortcuts Come in Multiples Where Mitigating One Amplifies Others, "
     "CVPR 2023",
     num_samples={"val": SIZE},
+    classes=range(1_000),
 )
 
 

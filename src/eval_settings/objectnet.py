@@ -110,6 +110,7 @@ def source_of(name: str, version: str, places: tuple[str, ...], num_samples: int
         layout="KIND/photo.png, or images/KIND/photo.png with mappings/ beside it; KIND such as alarm_clock",
         citation="Barbu et al., ObjectNet, NeurIPS 2019",
         num_samples={SPLIT: num_samples},
+        classes=range(len(NAMES)),
     )
 
 

@@ -58,6 +58,7 @@ VIDEOS = DataSource(
     places=("ImageNet-P", "imagenet-p", "imagenet/ImageNet-P"),
     layout="PERTURBATION/WNID/ILSVRC2012_val_*.mp4, or in place of a video a folder of its name with its frames",
     citation=CITATION,
+    classes=range(1_000),
 )
 GROUPS = ("", "blur", "digital", "extra", "noise", "weather")  # folders that archives may have been unpacked to
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
@@ -20,6 +20,7 @@ class DataSource:
         shown_by: what is in such a folder if it holds the data set; '' where the folder's being there says it.
         citation: authors, title, venue and year of the paper.
         num_samples: by split, how many there must be.
+        classes: indices of the classes that every split has samples of, and of no others; None where that is not known.
         sha256: of files, by their path relative to the folder, where they are known.
     """
 
@@ -32,4 +33,5 @@ class DataSource:
     shown_by: str = ""
     citation: str = ""
     num_samples: Mapping[str, int] = field(default_factory=dict)
+    classes: Collection[int] | None = None
     sha256: Mapping[str, str] = field(default_factory=dict)

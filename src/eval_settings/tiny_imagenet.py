@@ -21,7 +21,8 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from eval_settings.source_base import DataSource
 from registry import registry
 from testbed.data.download import retrieve
-from testbed.data.imagefolder import file_samples, image_files
+from testbed.data.imagefolder import file_samples, image_files, visible_folders
+from testbed.data.places import check_class_folders
 from testbed.data.published_files import Format, PublishedFiles, read_bytes
 from testbed.errors import DataError
 from testbed.records import Samples
@@ -29,16 +30,18 @@ from testbed.records import Samples
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 SHA256 = "6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821"
 FOLDER = "tiny-imagenet-200"
+WNIDS = "wnids.txt"
 FOLDERS = (f"tiny-imagenet/{FOLDER}", FOLDER, "tiny-imagenet")
 
 
 def load_split(split: str, data_root: Path) -> Samples:
     """One split, as files that are decoded later. Raises: DataError: not there, or not as published."""
     if split == CLEAN_SPLIT:
-        return load_clean(data_root)
+        names = next((data_root / folder / WNIDS for folder in FOLDERS if (data_root / folder / WNIDS).is_file()), None)
+        return load_clean(data_root, None if names is None else _class_names(names))
     files = FILES.find(split, data_root)
     folder = files[0].parent
-    class_names = tuple(sorted(read_bytes(files[0]).decode(errors="replace").split()))
+    class_names = _class_names(files[0])
     wnids = dict(_train_images(folder, class_names) if split == "train" else _val_images(files[1]))
     if unknown := sorted(set(wnids.values()) - set(class_names)):
         raise DataError(f"{files[1]} names {unknown[0]}, which is not in {files[0]}. Get both again.")
@@ -48,8 +51,14 @@ def load_split(split: str, data_root: Path) -> Samples:
     )
 
 
+def _class_names(wnids: Path) -> tuple[str, ...]:
+    return tuple(sorted(read_bytes(wnids).decode(errors="replace").split()))
+
+
 def _train_images(folder: Path, class_names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(relative path, wnid) of the images in `train/WNID/images`."""
+    train = folder / "train"
+    check_class_folders(train, [child.name for child in visible_folders(train)], class_names)
     for wnid in class_names:
         images = list(image_files(folder / "train" / wnid / "images"))
         if not images:
@@ -81,7 +90,7 @@ FILES = PublishedFiles(
     formats=(
         Format(
             folders=FOLDERS,
-            files={"train": ("wnids.txt",), "val": ("wnids.txt", "val/val_annotations.txt")},
+            files={"train": (WNIDS,), "val": (WNIDS, "val/val_annotations.txt")},
         ),
     ),
     source=URL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.miniatures import oracle_model, write_class_image
 from eval_settings._imagenet_classes import EIGHTH, IMAGENET_A, IMAGENET_R
 from registry import registry
 from testbed.data.class_order import label_space_names
-from testbed.data.datasets import load_samples
+from testbed.data.datasets import load_samples, published_difference
 from testbed.definitions import load_definitions
 from testbed.errors import DataError
 
@@ -88,6 +89,28 @@ def test_a_folder_named_after_no_class_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "imagenetv2-topimages", {"1": 1, "1000": 2})
     with pytest.raises(DataError, match=r"from 1 to 1000, but label space imagenet-1k has the classes 0 to 999"):
         load_samples(registry.dataset("imagenetv2-topimages"), "test", data_root=tmp_path)
+
+
+def test_other_classes_than_published_are_refused_before_anything_is_evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder renamed to another wnid leaves the numbers of samples and of classes as they were."""
+    write(tmp_path / "imagenet-a", {WNIDS[index]: index for index in IMAGENET_A})
+    (tmp_path / "imagenet-a" / WNIDS[IMAGENET_A[3]]).rename(tmp_path / "imagenet-a" / WNIDS[0])
+    with pytest.raises(DataError, match=f"1 too many: {WNIDS[0]}; 1 too few: {WNIDS[IMAGENET_A[3]]}"):
+        top1_of(oracle_model(), ["imagenet-a_1000way"], tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["imagenet-sketch", "imagenetv2-topimages"])
+def test_a_whole_set_that_lacks_a_class_names_it(name: str, tmp_path: Path) -> None:
+    classes = {(WNIDS[index] if name == "imagenet-sketch" else str(index)): index for index in (0, 1, 3)}
+    write(tmp_path / name, classes)
+    source = registry.dataset(name).source
+    assert source is not None
+    samples = load_samples(registry.dataset(name), "test", data_root=tmp_path)
+    difference = published_difference(samples, replace(source, classes=range(4)))
+    assert difference is not None
+    assert (difference.too_many, difference.too_few) == ((), (WNIDS[2],))
 
 
 def test_what_is_missing_says_what_to_get_and_where_to_put_it_in_one_line(tmp_path: Path) -> None:

@@ -59,6 +59,18 @@ def test_what_is_not_as_published_is_named(tmp_path: Path) -> None:
         load("val", tmp_path)
 
 
+@pytest.mark.parametrize("split", ["train", "clean-of-c"])
+def test_a_renamed_class_folder_is_named_with_the_class_that_is_absent(split: str, tmp_path: Path) -> None:
+    write_tiny_imagenet(tmp_path / FOLDER)
+    clean = tmp_path / "imagenet_val_bbox_crop"
+    shutil.copytree(tmp_path / FOLDER / "train", clean)
+    assert load(split, tmp_path).class_names == WNIDS
+    folder = clean if split == "clean-of-c" else tmp_path / FOLDER / "train"
+    (folder / WNIDS[0]).rename(folder / "n09999999")
+    with pytest.raises(DataError, match=f"1 too many: n09999999; 1 too few: {WNIDS[0]}"):
+        load(split, tmp_path)
+
+
 def test_it_is_downloaded_and_unpacked_where_it_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -58,6 +58,18 @@ class ClassMap:
     label_space: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClassDifference:
+    """Names of classes that there should not be, and of those that there should be."""
+
+    too_many: tuple[str, ...]
+    too_few: tuple[str, ...]
+
+    def __str__(self) -> str:
+        named = {"too many": self.too_many, "too few": self.too_few}
+        return "; ".join(f"{len(names)} {word}: {some_of(names)}" for word, names in named.items() if names)
+
+
 def label_space_names(label_space: str) -> tuple[str, ...] | None:
     """Class names of a known label space in the order of the outputs (wnids for 'imagenet-1k'); None if unknown."""
     return wnids(label_space) if label_space == "imagenet-1k" else LABEL_SPACES.get(label_space)
@@ -73,10 +85,29 @@ def numbered_names(num_classes: int, *, where: str) -> tuple[str, ...]:
     return tuple(map(str, range(num_classes)))
 
 
+def class_difference(found: Collection[str], known: Sequence[str]) -> ClassDifference | None:
+    """How the classes that are there differ from those that there should be; None where they do not."""
+    too_many = tuple(sorted(set(found).difference(known)))
+    too_few = tuple(name for name in known if name not in found)
+    return ClassDifference(too_many=too_many, too_few=too_few) if too_many or too_few else None
+
+
 def some_of(names: Sequence[str]) -> str:
     """`a, b and 7 more`, and the name alone where there is one."""
     shown = ", ".join(names[:_NAMED])
     return f"{shown} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else shown
+
+
+def nearly_known(found: Collection[str]) -> str | None:
+    """What is told of class names that are nearly those of a known label space, most of them and not all; else None."""
+    for label_space in (*LABEL_SPACES.keys() - {"digits"}, "imagenet-1k"):  # other sets count their classes as well
+        known = label_space_names(label_space) or ()
+        common = [name for name in known if name in found]
+        is_whole = len(common) > len(known) / 2
+        if len(common) > len(found) / 2 and (is_whole or label_space == "imagenet-1k"):
+            difference = class_difference(found, known if is_whole else common)
+            return None if difference is None else f"the classes are nearly those of {label_space} ({difference})"
+    return None
 
 
 def parse_class_order(text: str | None) -> ClassOrder | None:
@@ -126,9 +157,11 @@ def class_map(found: Iterable[str], *, order: ClassOrder | None, label_space: st
 def _map(names: list[str], class_names: tuple[str, ...], label_space: str | None, *, where: str) -> ClassMap:
     positions = {name: index for index, name in enumerate(class_names)}
     if unknown := [name for name in names if name not in positions]:
+        absent = [name for name in class_names if name not in names]
+        lacking = f"; there is none of {some_of(absent)}" if 0 < len(absent) < len(class_names) / 2 else ""
         raise DataError(
             f"{len(unknown)} of {len(names)} class names are not among the {len(class_names)} of {where}: "
-            f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}. Rename them, or: {_REMEDY}."
+            f"{', '.join(unknown[:5])}{', ...' if len(unknown) > 5 else ''}{lacking}. Rename them, or: {_REMEDY}."
         )
     space = label_space or next((space for space, known in LABEL_SPACES.items() if known == class_names), None)
     return ClassMap(class_names=class_names, indices={name: positions[name] for name in names}, label_space=space)

@@ -15,7 +15,7 @@ from eval_settings.eval_setting_base import EvalSetting
 from eval_settings.source_base import DataSource
 from testbed.class_subset import names_in_subset, targets_in_subset
 from testbed.data.class_order import label_space_names, some_of
-from testbed.data.datasets import load_samples, picked_positions
+from testbed.data.datasets import load_samples, picked_positions, published_difference
 from testbed.data.decoding import is_image
 from testbed.data.pipelines import samples_of
 from testbed.errors import DataError, TestbedError
@@ -79,7 +79,8 @@ def check_dataset(
             yield DataCheck(what=what, place=place, faults=(str(error),), is_needed=split in needed)
             continue
         expected = None if source is None else source.num_samples.get(split)
-        faults = [*_count_faults(samples, expected, columns), *_file_faults(samples)]
+        classes = _class_faults(samples, source, expected)
+        faults = [*_count_faults(samples, expected, columns), *classes, *_file_faults(samples)]
         faults += _checksum_faults(source, data_root)
         yield _check(what, samples, samples.targets, source, data_root, faults)
 
@@ -98,6 +99,8 @@ def check_setting(setting: EvalSetting, *, data_root: Path | None = None) -> Dat
     expected = published_size(setting, dataset)
     known = label_space_names(dataset.label_space or "") or samples.class_names
     faults = [*_setting_faults(setting, samples, targets, expected, num_known=len(known)), *_file_faults(samples)]
+    if setting.idx_subsample_list is None:
+        faults += _class_faults(samples, dataset.source, expected)
     return _check(setting.name, samples, targets, source, data_root, faults)
 
 
@@ -160,6 +163,16 @@ def _count_faults(samples: Samples, expected: int | None, columns: ClassSublist 
     absent = _absent(targets_in_subset(targets, columns, num_classes=len(samples.class_names)), len(names))
     is_telling = len(absent) < len(names) / 2  # many sets have some of the label space's classes only
     yield _wrong_count(targets, expected, [names[index] for index in absent] if is_telling else [])
+
+
+def _class_faults(samples: Samples, source: DataSource | None, expected: int | None) -> Iterator[str]:
+    """Classes that are others than those that the data set is published with, even where their number is right.
+
+    Where there are too few samples, their count names the classes that there are none of.
+    """
+    difference = None if source is None else published_difference(samples, source)
+    if difference is not None and (difference.too_many or expected in (None, len(samples))):
+        yield f"its classes are not those that it is published with: {difference}"
 
 
 def _setting_faults(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_settings.dataset_base import Dataset
+from eval_settings.source_base import DataSource
 from testbed import paths
 from testbed.data.arrays import array_samples
-from testbed.data.class_order import ClassMap, ClassOrder, class_map, label_space_names, numbered_names
+from testbed.data.class_order import (
+    ClassDifference,
+    ClassMap,
+    ClassOrder,
+    class_difference,
+    class_map,
+    label_space_names,
+    nearly_known,
+    numbered_names,
+    some_of,
+)
 from testbed.data.decoding import ColorMode
 from testbed.data.imagefolder import folder_layout, folder_samples
 from testbed.data.npz import npz_class_map, npz_holds_rows, npz_samples, npz_splits
@@ -133,6 +144,18 @@ def check_size(
         )
 
 
+def published_difference(samples: Samples, source: DataSource | None) -> ClassDifference | None:
+    """How the classes of samples differ from those that the data set is published with; None where they do not.
+
+    Args: source: of the data set; one that does not say which classes it has tells nothing.
+    """
+    if source is None or source.classes is None:
+        return None
+    names = samples.class_names
+    found = {names[index] for index in np.unique(samples.targets)}
+    return class_difference(found, [names[index] for index in source.classes])
+
+
 def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
     if dataset.loader is not None:
         extras = {"data_root": root} if "data_root" in argument_names(dataset.loader) else {}
@@ -140,7 +163,7 @@ def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
         return _loaded(dataset, split, asked(partial(dataset.loader, split, **extras), what=f"The loader of {what}"))
     path = _path(dataset, root)
     if path.is_dir():
-        return folder_samples(
+        samples = folder_samples(
             folder_layout(path),
             split,
             dataset=dataset.name,
@@ -148,7 +171,19 @@ def _samples(dataset: Dataset, split: str, root: Path) -> Samples:
             label_space=dataset.label_space,
             color_mode=dataset.color_mode,
         )
+        return replace(samples, notes=(*samples.notes, *_class_notes(dataset, samples)))
     return npz_samples(path, split, dataset=dataset.name, order=dataset.class_order, label_space=dataset.label_space)
+
+
+def _class_notes(dataset: Dataset, samples: Samples) -> Iterator[str]:
+    """Classes that few samples are wanting of, and names that are nearly those of known classes."""
+    names = samples.class_names
+    found = {names[index] for index in np.unique(samples.targets)}
+    absent = [name for name in names if name not in found]
+    if 0 < len(absent) < len(names) / 2:  # many sets have some of a label space's classes only
+        yield f"{len(absent)} of {len(names)} classes have no samples: {some_of(absent)}."
+    if dataset.label_space is None and dataset.class_order is None and (nearly := nearly_known(found)):
+        yield f"{nearly}, and count in sorted order. Rename folders, or give their order with --class-order FILE."
 
 
 def _loaded(dataset: Dataset, split: str, found: object) -> Samples:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from eval_settings.source_base import DataSource
-from testbed.data.class_order import label_space_names
+from testbed.data.class_order import class_difference, label_space_names, some_of
 from testbed.data.imagefolder import FolderLayout, folder_samples, visible_folders
 from testbed.errors import DataError
 from testbed.records import Samples
@@ -50,7 +50,7 @@ def load_imagenet_folders(split: str, data_root: Path, *, dataset: str, source: 
     names = tuple(child.name for child in visible_folders(folder))
     are_numbers = all(map(str.isdecimal, names))
     if not are_numbers:
-        check_wnids(folder, names)
+        check_wnids(folder, names, source)
     return folder_samples(
         FolderLayout(root=folder, splits={split: folder}, class_folders=names),
         split,
@@ -61,12 +61,29 @@ def load_imagenet_folders(split: str, data_root: Path, *, dataset: str, source: 
     )
 
 
-def check_wnids(folder: Path, names: Sequence[str]) -> None:
-    """Raises a DataError unless all class folders of `folder` are named by a wnid of ImageNet."""
-    if others := sorted({*names} - {*(label_space_names("imagenet-1k") or ())}):
+def check_wnids(folder: Path, names: Sequence[str], source: DataSource) -> None:
+    """Raises a DataError unless all class folders of `folder` are named by a wnid of ImageNet.
+
+    Args: source: of the data set; of the classes that it has, the message names those that few are wanting of.
+    """
+    known = label_space_names("imagenet-1k") or ()
+    if others := sorted({*names}.difference(known)):
+        published = [known[index] for index in source.classes or ()]
+        absent = [wnid for wnid in published if wnid not in names]
+        is_telling = 0 < len(absent) < len(published) / 2  # else most is absent, which the count tells
+        remedy = f"There is none of {some_of(absent)}. Name them as they were, or move" if is_telling else "Move"
         raise DataError(
             f"{folder} has {len(others)} folders that are named after no class of ImageNet: {', '.join(others[:5])}"
-            f"{', ...' if len(others) > 5 else ''}. Move them out."
+            f"{', ...' if len(others) > 5 else ''}. {remedy} them out."
+        )
+
+
+def check_class_folders(folder: Path, names: Collection[str], known: Sequence[str]) -> None:
+    """Raises a DataError unless the class folders of `folder` are just those of the known classes."""
+    if difference := class_difference(names, known):
+        raise DataError(
+            f"{folder} has other class folders than the {len(known)} classes: {difference}. Unpack the archive again, "
+            "or name the folders as they were."
         )
 
 

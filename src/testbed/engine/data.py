@@ -16,7 +16,7 @@ from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import registry
 from testbed.data.corrupted import corrupted_samples
-from testbed.data.datasets import check_size, load_samples, no_fit_split, resolve_dataset
+from testbed.data.datasets import check_size, load_samples, no_fit_split, published_difference, resolve_dataset
 from testbed.data.filling import BankFiller
 from testbed.data.imagebank import Bank
 from testbed.data.imagepipeline import Pipeline
@@ -102,10 +102,24 @@ class Data:
         samples = self.samples(dataset, setting.dataset.split or dataset.eval_split)
         if setting.dataset.corrupted is not None:
             samples = self._copies(dataset, samples, setting.dataset.corrupted, setting.dataset.copies)
+        where = f"{dataset.path or dataset.name} ({samples.split})"
+        self._check_classes(setting, dataset, samples)
         if setting.size is not None and setting.idx_subsample_list is None:
-            where = f"{dataset.path or dataset.name} ({samples.split})"
             check_size(setting=setting.name, declared=setting.size, found=len(samples), where=where)
         return samples
+
+    def _check_classes(self, setting: EvalSetting, dataset: Dataset, samples: Samples) -> None:
+        """Refuses classes that the data set does not have, and a whole data set that lacks some; of a part says so.
+
+        Raises: DataError: as said.
+        """
+        if (difference := published_difference(samples, dataset.source)) is None:
+            return
+        told = f"Data set '{dataset.name}' ({samples.split}) has other classes than it is published with: {difference}."
+        if difference.too_many or (setting.size is not None and setting.idx_subsample_list is None):
+            raise DataError(f"{told} Check the folders of classes: what was extracted, and whether one was renamed.")
+        if len(difference.too_few) < len(np.unique(samples.targets)):  # where most are absent, a part is meant
+            self.warn_once(told)
 
     def _copies(self, dataset: Dataset, clean: Samples, corrupted: tuple[str, int | None], suffix: str) -> Samples:
         """Published copies of clean samples, loaded once."""

@@ -1,6 +1,6 @@
 import pytest
 
-from testbed.data.class_order import LABEL_SPACES, class_map, label_space_names, parse_class_order
+from testbed.data.class_order import LABEL_SPACES, class_map, label_space_names, nearly_known, parse_class_order
 from testbed.errors import DataError
 
 
@@ -82,6 +82,27 @@ def test_names_whose_numbers_are_nowhere_compared_or_in_order_ask_nothing(names)
 def test_two_names_of_one_number_are_not_two_classes_of_a_label_space():
     with pytest.raises(DataError, match="'007' and '7' of photos are one number"):
         _map(["1", "7", "007"], order="numeric", label_space="imagenet-1k")
+
+
+def test_names_that_do_not_fit_a_label_space_are_told_with_those_that_are_absent():
+    names = ["lorry" if name == "truck" else name for name in LABEL_SPACES["cifar10"]]
+    with pytest.raises(DataError, match="label space cifar10: lorry; there is none of truck"):
+        _map(names, label_space="cifar10")
+
+
+def test_names_that_are_nearly_those_of_a_label_space_are_told_apart():
+    cifar10 = LABEL_SPACES["cifar10"]
+    assert nearly_known([*cifar10[:-1], "lorry"]) == (
+        "the classes are nearly those of cifar10 (1 too many: lorry; 1 too few: truck)"
+    )
+    assert nearly_known(cifar10[1:]) == "the classes are nearly those of cifar10 (1 too few: airplane)"
+    imagenet = label_space_names("imagenet-1k") or ()
+    assert nearly_known([*imagenet[:20], "n00000000"]) == (
+        "the classes are nearly those of imagenet-1k (1 too many: n00000000)"
+    )
+    assert nearly_known(imagenet[:20]) is None  # a part of ImageNet
+    assert nearly_known([str(n) for n in range(9)]) is None  # nine numbers are no digits without a nine
+    assert nearly_known(["cat", "dog", "hamster", "rabbit"]) is None
 
 
 def test_numeric_and_lexicographic_orders_are_as_asked():

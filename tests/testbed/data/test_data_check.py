@@ -91,6 +91,10 @@ def test_a_folder_of_no_class_and_one_without_images_are_told(tmp_path: Path) ->
     (folder / "n00000000").mkdir()
     (fault,) = check(small("imagenet-a", 200), tmp_path).faults
     assert fault == f"{folder} has 1 folders that are named after no class of ImageNet: n00000000. Move them out."
+    (folder / ALL[2]).rename(folder / "n00000001")
+    (fault,) = check(small("imagenet-a", 200), tmp_path).faults
+    assert f": n00000000, n00000001. There is none of {ALL[2]}." in fault
+    (folder / "n00000001").rename(folder / ALL[2])
     (folder / "n00000000").rmdir()
     (folder / ALL[0] / "a.jpg").unlink()
     (folder / ALL[1] / "a.jpg").unlink()
@@ -105,7 +109,20 @@ def test_samples_outside_the_classes_that_a_setting_tells_apart_are_counted(tmp_
     setting = replace(registry.eval_setting("imagenet-a"), size=201)
     assert check_setting(setting, data_root=tmp_path).faults == (
         "1 samples are of none of the 200 classes that it tells apart",
+        f"its classes are not those that it is published with: 1 too many: {WNIDS[0]}",
     )
+
+
+def test_a_folder_renamed_to_another_class_is_named_with_the_class_that_is_absent(tmp_path: Path) -> None:
+    """The counts of samples and of classes are right."""
+    folder = write_imagenet_a(tmp_path)
+    (folder / ALL[3]).rename(folder / WNIDS[0])
+    told = f"its classes are not those that it is published with: 1 too many: {WNIDS[0]}; 1 too few: {ALL[3]}"
+    assert check(small("imagenet-a", 200), tmp_path).faults == (told,)
+    (found, *_) = check_setting(
+        replace(registry.eval_setting("imagenet-a_1000way"), size=200), data_root=tmp_path
+    ).faults
+    assert found == told
 
 
 def test_files_that_look_like_images_and_are_not_read_are_counted_beside_what_is_right(
@@ -222,7 +239,7 @@ def test_a_split_that_no_setting_evaluates_may_be_absent(
         write_class_image(tmp_path / "data" / "imagenet" / "val" / wnid / "a.jpg", 0)
     whole = registry.dataset("imagenet")
     assert whole.source is not None
-    source = replace(whole.source, num_samples={"val": 2})
+    source = replace(whole.source, num_samples={"val": 2}, classes=range(2))
     monkeypatch.setitem(registry._datasets.values, "imagenet", replace(whole, source=source))
     code, out = run(capsys, "imagenet")
     assert code == 0

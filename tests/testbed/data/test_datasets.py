@@ -7,6 +7,7 @@ from PIL import Image
 from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import StandardDataset
 from testbed.data.arrays import array_samples
+from testbed.data.class_order import LABEL_SPACES
 from testbed.data.datasets import check_size, load_samples, resolve_dataset, user_dataset
 from testbed.errors import DataError, DefinitionError
 
@@ -205,3 +206,28 @@ def test_a_loader_whose_classes_are_no_indices_is_an_error(classes):
     made = Dataset(name="made", loader=lambda split: (np.zeros((4, 2, 3), np.uint8), classes))
     with pytest.raises(DataError, match="Each image must have one whole number"):
         load_samples(made, "test")
+
+
+def _write_classes(root, names):
+    for name in names:
+        (root / name).mkdir(parents=True)
+        Image.fromarray(np.zeros((2, 2), dtype=np.uint8)).save(root / name / "a.png")
+
+
+def test_classes_that_few_samples_are_wanting_of_are_told(tmp_path):
+    _write_classes(tmp_path / "set" / "train", ["blue", "green", "red"])
+    _write_classes(tmp_path / "set" / "test", ["blu", "green", "red"])
+    samples = load_samples(user_dataset("mine", tmp_path / "set"), "test")
+    assert samples.notes == ("1 of 4 classes have no samples: blue.",)
+    order = tmp_path / "classes.txt"
+    order.write_text("red\ngreen\nblue\nblu\nblack\n")
+    samples = load_samples(user_dataset("mine", tmp_path / "set", class_order=order), "test")
+    assert samples.notes == ("2 of 5 classes have no samples: blue, black.",)
+
+
+def test_a_renamed_class_of_a_known_label_space_is_told(tmp_path):
+    cifar10 = LABEL_SPACES["cifar10"]
+    _write_classes(tmp_path / "set", [*cifar10[:-1], "lorry"])
+    (note,) = load_samples(user_dataset("mine", tmp_path / "set"), "test").notes
+    assert "nearly those of cifar10 (1 too many: lorry; 1 too few: truck)" in note
+    assert "--class-order" in note
