@@ -147,6 +147,7 @@ def _named(sets: Mapping[str, Mapping[str, Tensor]]) -> str:
 
 
 def _with_state(network: nn.Module, state: dict[str, Tensor], path: Path) -> nn.Module:
+    _check_forms(network.state_dict(), state, path)
     _check_fit(network.state_dict(), state, path)
     network.load_state_dict(state, strict=False)  # what may be missing was checked above
     return network.eval()
@@ -189,6 +190,19 @@ def _without_prefixes(state: dict[str, Tensor]) -> dict[str, Tensor]:
         if all(key.startswith(prefix) for key in state):
             state = {key.removeprefix(prefix): value for key, value in state.items()}
     return state
+
+
+def _check_forms(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path: Path) -> None:
+    """Refuses tensors whose values torch does not copy, or copies a part of."""
+    if odd := [key for key, value in state.items() if key in expected and _form(value) != _form(expected[key])]:
+        raise DefinitionError(
+            f"Checkpoint '{path}' does not fit the network: {_listed(odd)} is sparse, nested, quantized, complex or "
+            "without values where the network has plain numbers. Save plain tensors."
+        )
+
+
+def _form(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.layout, tensor.is_nested, tensor.is_quantized, tensor.is_complex(), tensor.is_meta
 
 
 def _check_fit(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path: Path) -> None:

@@ -171,6 +171,22 @@ def test_a_file_without_a_state_dict_is_told(tmp_path, content):
         read_state(tmp_path / "net.pt")
 
 
+FORMS = {
+    "sparse": lambda weight: weight.to_sparse(),
+    "complex": lambda weight: weight.to(torch.complex64),
+    "without values": lambda weight: weight.to("meta"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of torch, about sparse tensors
+@pytest.mark.parametrize("form", FORMS)
+def test_tensors_that_are_no_plain_numbers_are_refused_by_name(network, tmp_path, form):
+    state = network.state_dict()
+    torch.save({**state, "0.weight": FORMS[form](state["0.weight"])}, tmp_path / "odd.pt")
+    with pytest.raises(DefinitionError, match=r"odd\.pt' does not fit the network: 0\.weight is .*Save plain tensors"):
+        load_checkpoint(fresh(), tmp_path / "odd.pt")
+
+
 def test_keys_that_do_not_fit_are_listed_and_counted(network, tmp_path):
     state = network.state_dict()
     state["head.bias"] = state.pop("2.bias")
