@@ -151,7 +151,8 @@ class RatioDifference:
     `net_change`. It is stretched by the linearised standard deviation of the difference over what the two sides would
     have alone, with one more event on either: that brings in the wholes, and images on both sides, where many images
     differ, and nothing where few do. The event is as large as those seen where that is the more, and else an image that
-    flips as a whole, which nobody may have seen yet.
+    flips as a whole, which nobody may have seen yet. Of what most images do, what the others do is counted, 1 less
+    than the ratio: the differences are the same, and the few that matter are not lost among those that differ anyway.
 
     Args:
         unit: (...) what one image that is right or wrong changes.
@@ -187,6 +188,8 @@ class RatioDifference:
         """
         parts, wholes = ([np.asarray(one, np.float64) for one in pair] for pair in (part, whole))
         _check_same(*parts, *wholes)
+        is_usual = sum(part.sum(-1) for part in parts) > sum(whole.sum(-1) for whole in wholes) / 2
+        parts = [part - np.where(is_usual, 1, 0)[..., None] * whole for part, whole in zip(parts, wholes, strict=True)]
         unit, changes, residuals = linearised(parts, wholes)
         up, down, size = np.maximum(changes, 0), np.maximum(-changes, 0), np.maximum(1, np.abs(changes))
         ups, downs = (Units.of(side, size, num_draws=num_draws, clusters=clusters) for side in (up, down))

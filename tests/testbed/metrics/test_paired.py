@@ -14,7 +14,7 @@ from testbed.errors import ShapeError
 from testbed.metrics.comparison import Outcomes
 from testbed.metrics.factors import Factors
 from testbed.metrics.intervals import Side
-from testbed.metrics.paired import INVERSION, accuracy_contrast, contrast
+from testbed.metrics.paired import INVERSION, accuracy_contrast, contrast, contrast_interval
 
 
 def bits(*rows: str) -> np.ndarray:
@@ -88,6 +88,17 @@ def test_p_value_and_interval_never_disagree(pair: tuple[Outcomes, Outcomes], si
         low, high = found.difference.ci_low, found.difference.ci_high
         excludes = (low is not None and low > 0) or (high is not None and high < 0)
         assert (found.p_value < 1 - confidence) == excludes
+
+
+def test_what_is_kept_differs_as_what_is_lost_does() -> None:
+    """Also where the models are right on other images when clean, of which most are kept."""
+    rng = np.random.default_rng(6)
+    first, second = ((rng.random((1, 100)) < 0.5).astype(float) for _ in range(2))
+    lost, kept = (
+        contrast_interval((one * first, first), (other * second, second), Factors(num_draws=50))
+        for one, other in ((0.0, 0.1), (1.0, 0.9))
+    )
+    assert (kept[0], kept[1].low, kept[1].high) == pytest.approx((-lost[0], -lost[1].high, -lost[1].low))
 
 
 def test_three_images_in_all_draws_are_no_more_than_three() -> None:
