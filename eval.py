@@ -117,8 +117,8 @@ def main(**options: Any) -> int:
     Example:
       python eval.py --models digits-resnet digits-linear --eval-settings digits-mscr-linf
 
-    Exit codes: 0 all done, 1 some evaluation failed, 2 the request is wrong, 3 the database, 130 interrupted (Ctrl-C),
-    143 terminated (SIGTERM).
+    Exit codes: 0 all done, 1 some evaluation failed or the results cannot be printed, 2 the request is wrong, 3 the
+    database, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
     """
     from testbed.commands.evaluate import evaluate_command
 

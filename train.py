@@ -66,7 +66,7 @@ def main(**options: Any) -> int:
       python train.py --model digits-resnet --dataset digits --noise uniform-linf --epsilon 0.1
       python train.py --model wrn-28-10 --dataset cifar10 --recipe mscr-cifar10 --epsilon 0.02 --device cuda
 
-    Exit codes: 0 done, 2 the request is wrong, 130 interrupted (nothing is written).
+    Exit codes: 0 done, 1 the output cannot be printed, 2 the request is wrong, 130 interrupted (nothing is written).
     """
     from testbed.commands.train import run_training
 
