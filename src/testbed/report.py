@@ -121,7 +121,7 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
     if shift is None or shift.epsilon is None:
         return ""
     source = f", half of {separation_words(separation)}" if separation else " (a level of the user's choice)"
-    noise = f"under {noise_words(shift)} on {evaluation.n} samples of {evaluation.dataset}{source}"
+    noise = f"under {noise_words(shift)} on {samples_words(result)} of {evaluation.dataset}{source}"
     if loss.value is None:
         return f"{result.name}: what is lost {noise} is undefined, because {loss.reason}."
     if guesses := guessing_when_clean(result.runs):
@@ -131,6 +131,14 @@ def sentence(result: Result, separation: Mapping[str, Any] | None) -> str:
         f"confidence between {loss.ci_low:.2f} and {loss.ci_high:.2f} % (n = {loss.n}, {draws_words(result.runs)}), "
         f"{noise}{_worst_class(result)}{_cautions(result)}; not tested: {not_tested(shift)}, other data."
     )
+
+
+def samples_words(result: Result) -> str:
+    """How many samples a result is of; of re-splits how many distinct ones, and how many each run tests."""
+    n, top1 = result.evaluation.n, result.accuracies.get("top1")
+    if top1 is None or top1.n == n:
+        return f"{n} samples"
+    return f"{top1.n} distinct samples ({n} in each run)"
 
 
 def not_tested(shift: Shift) -> str:

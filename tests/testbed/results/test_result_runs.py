@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from testbed.metrics.comparison import compare
+from testbed.report import sentence
 from testbed.results import Run, accuracies_over_runs, compare_runs, result_of
 from testbed.results.runs import by_fit
 
@@ -66,6 +67,18 @@ def test_resplits_are_compared_run_by_run_on_their_own_samples(resplit_lab: Any)
     # of class 1, one of the first run's samples and two of the second's: 0 + 1 are right
     assert [evaluation.targets().tolist() for evaluation in (first[0], second[0])] == [[0, 0, 0, 1], [0, 1, 1, 0]]
     assert accuracies["worst_class_accuracy"].value == pytest.approx(100 / 3)
+
+
+def test_a_sentence_about_resplits_tells_distinct_samples_from_those_of_a_run(resplit_lab: Any) -> None:
+    first = resplit_lab.pair("net", [1, 1, 1, 1], [[1, 1, 1, 0]], fit_seed=0, noise_seed=0)
+    second = resplit_lab.pair("net", [1, 1, 0, 0], [[1, 0, 1, 0]], fit_seed=2, noise_seed=2)
+    distinct = len({*first[0].sample_ids(), *second[0].sample_ids()})
+    assert distinct > 4
+    runs = [
+        Run(seed=seed, evaluation=one, clean=clean) for seed, (one, clean) in zip((0, 2), (first, second), strict=True)
+    ]
+    assert f"on {distinct} distinct samples (4 in each run) of " in sentence(result_of(runs), None)
+    assert "on 4 samples of " in sentence(result_of(runs[:1]), None)
 
 
 def test_nothing_is_said_of_a_run_that_is_not_complete(lab: Any) -> None:
