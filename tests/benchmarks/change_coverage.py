@@ -69,6 +69,24 @@ def under_corruptions(loss: float, *, alike: float, num_cells: int = 15, clean: 
     return Scenario(f"loss over {num_cells} cells, {loss:.1%}, alike {alike:g}, n {n}", loss, simulate)
 
 
+def relative_error(*, clean: float, loss: float, recovery: float, alike: float, n: int) -> Scenario:
+    """Mean error over 25 cells less the clean error, as a relative mCE has it. Args: alike: as `under_corruptions`."""
+    hardest, easiest = (NormalDist().inv_cdf(max(rate, 1e-9)) for rate in (loss, recovery))
+
+    def simulate(rng: np.random.Generator, repeats: int) -> Interval:
+        right = (rng.random((repeats, 1, n)) < clean).astype(np.float64)
+        shared, cells = np.sqrt(alike) * rng.normal(size=right.shape), {}
+        for cell in range(25):
+            luck = shared + np.sqrt(1 - alike) * rng.normal(size=right.shape)
+            cells[f"corruption {cell}", 1] = np.where(right == 1, luck > hardest, luck < easiest)
+        grid = Grid(clean=right, cells=cells, num_draws=dict.fromkeys(cells, 1.0), factors=Factors())
+        found = _interval("accuracy_change", grid.weighted(dict.fromkeys(cells, 1 / 25)))
+        return Interval(-found.high, -found.low, found.method)
+
+    words = f"relative error over 25 cells, clean {clean:.0%}, loss {loss:.0%}, recovery {recovery:.0%}"
+    return Scenario(f"{words}, alike {alike:g}, n {n}", clean * loss - (1 - clean) * recovery, simulate)
+
+
 def in_clusters(name: str, loss: float, *, clusters: int, size: int) -> Scenario:
     """Images of patients: those of some are harder, easier to lose and easier to recover than others. Sizes differ."""
     sizes = np.maximum(1, size + (np.arange(clusters) % 5 - 2) * size // 4)
@@ -243,6 +261,10 @@ def scenarios() -> Iterator[Scenario]:
     for alike in (0.3, 0.8, 1.0):
         yield under_corruptions(0.25, alike=alike)
         yield under_corruptions(0.01, alike=alike)._replace(most=1)
+    for n in (150, 600):
+        for alike in (0.3, 0.8):
+            yield relative_error(clean=0.95, loss=0.1, recovery=0.0, alike=alike, n=n)._replace(most=1)
+            yield relative_error(clean=0.8, loss=0.25, recovery=0.2, alike=alike, n=n)
     for name in ("loss", "recovery", "mscr", "accuracy_change"):
         yield in_clusters(name, 0.1, clusters=60, size=8)
         yield in_clusters(name, 0.3, clusters=100, size=20)
@@ -276,6 +298,7 @@ def quick_scenarios() -> Iterator[Scenario]:
     yield change("accuracy_change", always, 0.002, recovery=0.1)._replace(most=1)
     yield change("accuracy_change", borderline, 0.3, recovery=0.2, clean=0.6)
     yield under_corruptions(0.25, alike=0.8)
+    yield relative_error(clean=0.95, loss=0.1, recovery=0.0, alike=0.8, n=150)._replace(most=1)
     for name in ("loss", "mscr"):
         yield in_clusters(name, 0.1, clusters=60, size=8)
         yield two_models(name, (0.1, 0.05), borderline, share=0.9)
