@@ -82,8 +82,12 @@ def own_metrics_lines(results: Sequence[Result]) -> list[str]:
     for result in results:
         if len({run.evaluation.id for run in result.runs}) > 1 or result.evaluation.status != "complete":
             continue
-        own = [value for value in result.evaluation.metrics() if value.name not in ACCURACIES]
-        shown = [f"{value.name} {interval_cell(value)} (n = {value.n})" for value in own]
+        own = [
+            value
+            for value in result.evaluation.metrics()
+            if value.name not in ACCURACIES or (value.name == "top1" and value.value is None)
+        ]
+        shown = [f"{value.name} {interval_cell(value)} ({value.reason or f'n = {value.n}'})" for value in own]
         line = f"{result.name} on {result.evaluation.setting}: {', '.join(shown)}"
         found += [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)] if shown else []
     return found

@@ -30,9 +30,12 @@ def test_a_metric_that_fails_is_missing_with_its_reason_and_can_be_computed_late
 ) -> None:
     (tmp_path / "few.py").write_text(METRICS.format(body="raise ValueError('no such layer')"))
     done = command("eval.py", *EVALUATE, "--plugin", "few.py")
-    assert done.code == 0, done.err
+    assert done.code == 1, done.err
+    assert "Failed: metrics_fn of few for digits-linear: ValueError: no such layer" in done.err
     (evaluation,) = done.json["evaluations"]
     assert evaluation["status"] == "complete"
+    status = command("db.py", "--status").out
+    assert "metrics_fn failed: digits-linear on few: ValueError: no such layer" in status
     metrics = evaluation["metrics"]
     reasons = {name: metrics[name]["reason"] for name in metrics if metrics[name]["value"] is None}
     assert reasons.pop("metrics_fn") == "ValueError: no such layer"

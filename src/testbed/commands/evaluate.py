@@ -42,6 +42,7 @@ from testbed.report import report_text
 from testbed.results import Result, results_object
 from testbed.results.corruption_choice import IN_MEMORY
 from testbed.results.records import BY_DESIGN
+from testbed.results.users_metrics import metrics_fn_failure
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
@@ -196,7 +197,15 @@ def _report_failures(results: Sequence[Result]) -> int:
     for reason, names in failed.items():
         more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
         say(f"Failed: {', '.join(names[:MANY])}{more}: {reason}")
-    return EXIT_SOME_FAILED if left else 0
+    without = [
+        (evaluation, reason) for evaluation in evaluations if (reason := metrics_fn_failure(evaluation.metrics()))
+    ]
+    for evaluation, reason in without:
+        say(
+            f"Failed: metrics_fn of {evaluation.setting} for {evaluation.model}: {reason}. Its answers are stored: "
+            "correct the function, and run python db.py --recompute."
+        )
+    return EXIT_SOME_FAILED if left or without else 0
 
 
 def _warn_of_nonfinite(evaluation: Evaluation) -> None:

@@ -53,6 +53,9 @@ def _status_text(found: Status) -> str:
         lines.append(f"{one.state}: {one.model}{way} on {one.eval_setting}{where}{reason}")
     if (left := sum(found.total(state) for state in STATES[1:-1]) - SHOWN) > 0:
         lines.append(f"... and {left} more")
+    lines += [
+        f"metrics_fn failed: {one.model} on {one.eval_setting}: {one.reason}" for one in found.without_metrics[:SHOWN]
+    ]
     return "\n".join(lines)
 
 

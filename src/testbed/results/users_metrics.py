@@ -9,7 +9,7 @@ numbers, or MetricValues with intervals of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,24 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from registry import registry
-from testbed.errors import TestbedError, UnknownNameError
+from testbed.errors import DataError, TestbedError, UnknownNameError
 from testbed.records import MetricValue
 from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
+from testbed.store.views import FAILED_METRICS
 from testbed.users_code import users_output
 
 Returned = Mapping[str, float | MetricValue]
 
 
+def metrics_fn_of(evaluation: Evaluation) -> Callable[..., Returned] | None:
+    """The setting's own metrics; None where it has none, or is not registered here."""
+    try:
+        return registry.eval_setting(evaluation.setting).metrics_fn
+    except UnknownNameError:
+        return None
+
+
 def setting_metrics(evaluation: Evaluation) -> list[MetricValue]:
     """What the setting's own `metrics_fn` returns; the names it shares with built-in metrics are then its own."""
-    try:
-        setting = registry.eval_setting(evaluation.setting)
-    except UnknownNameError:
+    if (function := metrics_fn_of(evaluation)) is None:
         return []
-    if setting.metrics_fn is None:
-        return []
-    return _mean_over_draws("metrics_fn", evaluation, partial(_call_metrics_fn, setting.metrics_fn, evaluation))
+    return _mean_over_draws(FAILED_METRICS, evaluation, partial(_call_metrics_fn, function, evaluation))
+
+
+def metrics_fn_failure(values: Iterable[MetricValue]) -> str:
+    """Why the setting's function failed, among the metrics of an evaluation; empty where it did not."""
+    return next((value.reason for value in values if value.name == FAILED_METRICS and value.value is None), "")
 
 
 @users_output()
@@ -46,6 +56,8 @@ def _call_metrics_fn(function: Callable[..., Returned], evaluation: Evaluation, 
         "py_model": lambda: registry.model(evaluation.model, evaluation.label_space),  # one from elsewhere has none
     }
     returned = function(**_wanted(function, available))
+    if not isinstance(returned, Mapping):
+        raise DataError(f"the function returned {type(returned).__name__}, where a dict of numbers is expected")
     return {name: value for name, value in returned.items() if not isinstance(value, str)}  # remarks, such as 'max'
 
 
@@ -89,7 +101,7 @@ def _mean_over_draws(source: str, evaluation: Evaluation, call: Callable[[int], 
     try:
         draws = [call(draw) for draw in range(evaluation.num_draws)]
         return [_mean(name, [values[name] for values in draws], evaluation.n, source) for name in draws[0]]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())
         reason = text if isinstance(error, TestbedError) else f"{type(error).__name__}: {text}"
         return [MetricValue(name=source, value=None, n=evaluation.n, reason=reason)]

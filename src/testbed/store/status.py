@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Select, cast, false, func, select
+from sqlalchemy import Column, Connection, Integer, Select, cast, false, func, select
 
 from testbed.store.lock import Holder, holder
 from testbed.store.reader import Reader
-from testbed.store.schema import eval_settings, evaluations, model_versions, models, runs, setting_versions
+from testbed.store.schema import eval_settings, evaluations, metrics, model_versions, models, runs, setting_versions
 from testbed.store.versions import is_superseded
+from testbed.store.views import FAILED_METRICS
 
 STATES = ("complete", "partial", "failed", "running", "interrupted", "stale")
 
@@ -33,7 +34,7 @@ class ModelStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """An evaluation of today's definitions that is not complete: its state, why, and where and how it was run last."""
+    """An evaluation that is not complete, or lacks its setting's metrics: its state, why, where and how it was run."""
 
     model: str
     eval_setting: str
@@ -52,11 +53,13 @@ class Status:
         writer: who writes to it now; None for nobody.
         models: by name and label space.
         unfinished: no more than were asked for.
+        without_metrics: complete, but the `metrics_fn` of their setting failed; no more than were asked for.
     """
 
     writer: str | None
     models: tuple[ModelStatus, ...]
     unfinished: tuple[Unfinished, ...]
+    without_metrics: tuple[Unfinished, ...]
 
     def total(self, state: str) -> int:
         """Evaluations in one of `STATES`, over all models."""
@@ -75,10 +78,12 @@ def status(store: Reader, *, limit: int = 1000) -> Status:
         counts = connection.execute(_counts(active)).all()
         versions = {row.id: row for row in connection.execute(_model_versions())}
         unfinished = [_unfinished(row, active) for row in connection.execute(_open_evaluations().limit(limit))]
+        failed = connection.execute(_without_metrics().limit(limit)).all()
     return Status(
         writer=writer.owner if writer else None,
         models=tuple(_by_model(counts, versions)),
         unfinished=tuple(unfinished),
+        without_metrics=tuple(_unfinished(row, active) for row in failed),
     )
 
 
@@ -131,12 +136,25 @@ def _by_model(counts: Sequence[Any], versions: dict[int, Any]) -> Iterable[Model
 
 
 def _open_evaluations() -> Select[Any]:
+    return _evaluations(evaluations.c.reason).where(
+        evaluations.c.status.in_(("pending", "running", "partial", "failed"))
+    )
+
+
+def _without_metrics() -> Select[Any]:
+    has_failed = (metrics.c.name == FAILED_METRICS) & metrics.c.value.is_(None)
+    found = _evaluations(metrics.c.reason).join(metrics, metrics.c.evaluation_id == evaluations.c.id)
+    return found.where(evaluations.c.status == "complete", has_failed)
+
+
+def _evaluations(reason: Column[str]) -> Select[Any]:
     shown = (table.c.hidden == false() for table in (evaluations, models, eval_settings))
     return (
         select(
             models.c.name.label("model"),
             eval_settings.c.name.label("eval_setting"),
-            *evaluations.c["status", "reason", "run_id", "numerics"],
+            *evaluations.c["status", "run_id", "numerics"],
+            reason.label("reason"),
             *runs.c["host", "pid"],
         )
         .select_from(evaluations)
@@ -145,7 +163,7 @@ def _open_evaluations() -> Select[Any]:
         .join(setting_versions, evaluations.c.setting_version_id == setting_versions.c.id)
         .join(eval_settings)
         .outerjoin(runs, evaluations.c.run_id == runs.c.id)
-        .where(evaluations.c.status.in_(("pending", "running", "partial", "failed")), *shown)
+        .where(*shown)
         .where(~is_superseded(model_versions), ~is_superseded(setting_versions))
         .order_by(evaluations.c.id)
     )

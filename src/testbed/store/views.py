@@ -10,6 +10,7 @@ from typing import Any, Literal
 from testbed.logit_policy import detail
 from testbed.records import Separation, ShardRange, Shift
 
+FAILED_METRICS = "metrics_fn"  # stands among metrics for those of a setting's function that failed, with the reason
 Status = Literal["pending", "running", "complete", "partial", "failed"]
 
 
