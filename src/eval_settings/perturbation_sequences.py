@@ -2,8 +2,8 @@
 
 `cifar10-p.brightness`, `cifar100-p.tilt`, `imagenet-p.gaussian_noise`, ...: about 30 frames of each test image, along
 which a perturbation grows. `flip_rate` is the percentage of frames whose prediction is another than that of the frame
-before; where every frame has noise of its own, than that of the first, which is clean. It needs no labels; the accuracy
-is of all frames. `_2` and `_3` are stronger noise.
+before; where every frame has noise of its own, than that of the first, which is clean. It needs no labels: without
+CIFAR itself the accuracy, which is of all frames, is undefined. `_2` and `_3` are stronger noise.
 
 The mean over perturbations is the published flip probability; it is normalised by AlexNet's only in the published mFR.
 The frames of ImageNet-P are 224 px and not resized for a model that crops 224 px.
@@ -31,7 +31,7 @@ from testbed.data.datasets import load_samples
 from testbed.data.labelled_files import found_folder
 from testbed.data.published_files import Format, PublishedFiles
 from testbed.data.sequences import sequence_samples
-from testbed.errors import DataError
+from testbed.errors import DataError, MissingDataError
 from testbed.metrics.frames import flip_rate, frame_id
 from testbed.records import Samples
 
@@ -64,7 +64,7 @@ GROUPS = ("", "blur", "digital", "extra", "noise", "weather")  # folders that ar
 
 
 def load_frames(split: str, data_root: Path, *, clean: str, files: PublishedFiles) -> Samples:
-    """All frames of a perturbation of a test set, in its order, with its labels.
+    """All frames of a perturbation of a test set, in its order; with its labels where that is there.
 
     Args:
         split: the perturbation.
@@ -72,26 +72,38 @@ def load_frames(split: str, data_root: Path, *, clean: str, files: PublishedFile
         files: an array uint8 [images, frames, H, W, 3] per perturbation.
     Raises: DataError: not there, or of another number or size of images than the test set.
     """
-    frames = mapped_array(files.find(split, data_root)[0])
-    still = load_samples(registry.dataset(clean), "test", data_root=data_root)
-    shape = np.asarray(still.items).shape
+    file = files.find(split, data_root)[0]
+    frames, still = mapped_array(file), _still_images(clean, data_root)
+    shape = frames.shape[:1] + frames.shape[2:] if still is None else np.asarray(still.items).shape
     if frames.dtype != np.uint8 or frames.ndim != 5 or (frames.shape[0], *frames.shape[2:]) != shape:
+        wanted = "images, frames, H, W, 3" if still is None else f"{shape[0]}, frames, {', '.join(map(str, shape[1:]))}"
         raise DataError(
-            f"{files.find(split, data_root)[0]} has frames of type {frames.dtype} and shape {list(frames.shape)}, but "
-            f"those of '{clean}' should be uint8 [{shape[0]}, frames, {', '.join(map(str, shape[1:]))}]. Get it again."
+            f"{file} has frames of type {frames.dtype} and shape {list(frames.shape)}, but those of '{clean}' should "
+            f"be uint8 [{wanted}]. Get it again."
         )
     count = frames.shape[1]
-    items, targets = frames.reshape(-1, *shape[1:]), np.repeat(still.targets, count)
-    sample_ids = tuple(frame_id(name, frame) for name in still.sample_ids for frame in range(count))
+    names = tuple(f"test/{index}" for index in range(len(frames))) if still is None else still.sample_ids
+    labels = np.full(len(frames), -1, np.int32) if still is None else still.targets
+    items, targets = frames.reshape(-1, *shape[1:]), np.repeat(labels, count)
+    sample_ids = tuple(frame_id(name, frame) for name in names for frame in range(count))
+    class_names = (label_space_names(clean) or ()) if still is None else still.class_names
     return Samples(
         dataset=f"{clean}-p",
         split=split,
         items=items,
         targets=targets,
         sample_ids=sample_ids,
-        class_names=still.class_names,
-        fingerprint=arrays_fingerprint(items, targets, sample_ids=sample_ids, class_names=still.class_names),
+        class_names=class_names,
+        fingerprint=arrays_fingerprint(items, targets, sample_ids=sample_ids, class_names=class_names),
     )
+
+
+def _still_images(clean: str, data_root: Path) -> Samples | None:
+    """The test images that the sequences begin with; None where they are not there: flips need no labels."""
+    try:
+        return load_samples(registry.dataset(clean), "test", data_root=data_root)
+    except MissingDataError:
+        return None
 
 
 def load_videos(split: str, data_root: Path) -> Samples:
@@ -126,7 +138,7 @@ for clean, title, homepage in ARRAYS:
         title=title,
         homepage=homepage,
         licence=LICENCE.format(clean.upper()),
-        get=f"Get {title}.tar, and unpack it; {clean} itself must be there as well, for the labels.",
+        get=f"Get {title}.tar, and unpack it; accuracies need the labels of {clean} itself as well.",
         places=(title, f"{clean}-p/{title}", f"{clean}/{title}", f"{clean}-p"),
         layout="PERTURBATION.npy, uint8 [10000, frames, 32, 32, 3]",
         citation=CITATION,

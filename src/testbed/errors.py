@@ -27,6 +27,10 @@ class DataError(TestbedError):
     """A data set is missing, damaged, or not what was declared."""
 
 
+class MissingDataError(DataError):
+    """Data that are not where they were looked for, and could not be had."""
+
+
 class DeviceError(TestbedError):
     """A device was asked for that is not there."""
 

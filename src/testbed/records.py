@@ -72,7 +72,7 @@ class Samples:
         split: name of the split, e.g. 'test'.
         items: an array of samples [n, H, W], [n, H, W, C] (uint8, or float in [0, 1]) or [n, D] (float, any range);
             or for each sample an image file, or the pixels uint8 [H, W, 3] of an image that is decoded when asked for.
-        targets: [n] int32 class indices into `class_names`.
+        targets: [n] int32 class indices into `class_names`; -1 for all, or None, where the samples have no labels.
         sample_ids: n distinct names: a path relative to the data set's root, or `test/17`.
         class_names: names of the classes in the order of the model's outputs.
         fingerprint: of the pixels, or of the manifest of files, with targets and class names.
@@ -93,13 +93,17 @@ class Samples:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        given: IntArray | None = self.targets
+        if given is None:
+            object.__setattr__(self, "targets", np.full(len(self.items), -1, np.int32))
         counts = {len(self.items), len(self.targets), len(self.sample_ids)}
         if len(counts) != 1:
             raise DataError(
                 f"Data set '{self.dataset}' ({self.split}) has {len(self.items)} samples, {len(self.targets)} targets "
                 f"and {len(self.sample_ids)} sample ids. The three must be equal."
             )
-        if len(self) and not 0 <= int(self.targets.min()) <= int(self.targets.max()) < len(self.class_names):
+        is_labelled = bool(np.any(np.asarray(self.targets) != -1))
+        if is_labelled and not 0 <= int(self.targets.min()) <= int(self.targets.max()) < len(self.class_names):
             raise DataError(
                 f"Data set '{self.dataset}' ({self.split}) has targets from {self.targets.min()} to "
                 f"{self.targets.max()} but {len(self.class_names)} classes. Targets count from 0."

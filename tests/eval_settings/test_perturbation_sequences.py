@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -86,6 +87,18 @@ def test_noise_is_compared_with_the_first_frame_and_the_rest_with_the_previous(t
     # labels do not count: exchanged classes flip as often
     assert found["exchanging", names[0]]["flip_rate"].value == rates[names[0]].value
     assert found["exchanging", names[0]]["top1"].value == 0
+
+
+def test_flips_need_no_labels_and_accuracies_without_them_are_undefined(tmp_path: Path) -> None:
+    write_cifar_p(tmp_path)
+    shutil.rmtree(tmp_path / "cifar-10-batches-bin")
+    samples = load_samples(registry.dataset("cifar10-p"), "tilt", data_root=tmp_path)
+    assert (samples.sample_ids[4], set(samples.targets.tolist()), samples.class_names[3]) == ("test/1#0", {-1}, "cat")
+    models = oracles((3, 7), label_space="cifar10", num_classes=10, transform=None)
+    found = evaluated(("cifar10-p.tilt",), tmp_path, tmp_path / "home", models)["oracle", "cifar10-p.tilt"]
+    assert found["flip_rate"].value == pytest.approx(100 / 6)
+    for name in ("top1", "top5", "balanced_accuracy", "worst_class_accuracy"):
+        assert (found[name].value, found[name].reason) == (None, "the samples have no labels")
 
 
 def test_frames_in_folders_are_read_by_number_and_not_resized(tmp_path: Path) -> None:

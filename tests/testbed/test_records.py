@@ -45,6 +45,14 @@ def samples(label_sets: Any) -> Samples:
     )  # fmt: skip
 
 
+def test_samples_may_have_no_labels_at_all() -> None:
+    content: dict[str, Any] = {"dataset": "d", "split": "test", "items": np.zeros((2, 2)), "color_mode": None,
+                               "sample_ids": ("a", "b"), "class_names": ("x",), "fingerprint": "f"}  # fmt: skip
+    assert Samples(**content, targets=None).targets.tolist() == [-1, -1]
+    with pytest.raises(DataError, match="targets from -1 to 0"):
+        Samples(**content, targets=np.array([0, -1]))
+
+
 def test_label_sets_are_taken_along_with_their_samples() -> None:
     found = samples(((0,), (2, 1), (1, 0))).take(np.array([2, 1]))
     assert found.label_sets == ((1, 0), (2, 1))

@@ -20,7 +20,7 @@ from testbed.engine.place import Place
 from testbed.engine.plan import Request, make_plan
 from testbed.errors import TestbedError
 from testbed.report import WIDTH, interval_cell
-from testbed.results.own import guessing
+from testbed.results.own import guessing, without_labels
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 from testbed.users_code import users_output
@@ -95,7 +95,7 @@ def suspicions(evaluations: Iterable[Evaluation], settings: Iterable[EvalSetting
     """
     clean = {setting.name for setting in settings if _is_clean(setting)}
     for evaluation in evaluations:
-        if evaluation.setting not in clean or evaluation.status != "complete":
+        if evaluation.setting not in clean or evaluation.status != "complete" or without_labels(evaluation):
             continue
         if (found := guessing(evaluation)) is not None:
             yield (

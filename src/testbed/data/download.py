@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from http.client import HTTPException
 from pathlib import Path
 
-from testbed.errors import DataError
+from testbed.errors import DataError, MissingDataError
 from testbed.fingerprint import file_sha256
 from testbed.offline import downloads_are_forbidden, why_nothing_is_downloaded
 from testbed.paths import replacing
@@ -68,7 +68,7 @@ def downloading(source: str, target: Path, *, missing: str) -> Iterator[None]:
     """
     if (reason := why_nothing_is_downloaded()) is not None:
         otherwise = "allow them" if downloads_are_forbidden() else "let an evaluation fetch it"
-        raise DataError(
+        raise MissingDataError(
             f"{missing} {reason[0].upper()}{reason[1:]}: get it from {source} and put it there, or {otherwise}."
         )
     print(f"Downloading {source} to {target}", file=sys.stderr, flush=True)
@@ -77,7 +77,7 @@ def downloading(source: str, target: Path, *, missing: str) -> Iterator[None]:
             yield
     except _FAILURES as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(
+        raise MissingDataError(
             f"{missing} Downloading it failed ({reason}). Get it from {source} and put it there, or try again."
         ) from error
 

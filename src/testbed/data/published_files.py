@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from testbed.data.arrays import array_samples
 from testbed.data.download import downloading
-from testbed.errors import DataError, reading
+from testbed.errors import MissingDataError, reading
 from testbed.records import IntArray, Samples
 
 Arrays = tuple[NDArray[np.uint8], IntArray]
@@ -58,11 +58,11 @@ class PublishedFiles:
             return found
         missing = self._missing(split, root)
         if self.download is None:
-            raise DataError(f"{missing} Get it from {self.source}, and put it into the first of these.")
+            raise MissingDataError(f"{missing} Get it from {self.source}, and put it into the first of these.")
         with downloading(self.source, root / self.dataset, missing=missing):
             self.download(root / self.dataset, split)
         if (found := self._found(split, root)) is None:
-            raise DataError(f"{missing} What was downloaded to {root / self.dataset} lacks it too.")
+            raise MissingDataError(f"{missing} What was downloaded to {root / self.dataset} lacks it too.")
         return found
 
     def _found(self, split: str, root: Path) -> tuple[Path, ...] | None:

@@ -15,6 +15,7 @@ from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.claim_evidence import decide
 from testbed.metrics.claims import Answer, Verdict
 from testbed.results.numerics import network_key
+from testbed.results.own import without_labels
 from testbed.results.precision import Precision
 from testbed.results.runs import by_fit, guessing_when_clean, outcomes_of
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
@@ -94,6 +95,9 @@ def _row(
 ) -> ClaimRow:
     fits = [by_fit(group) for group in pair]
     outcomes = [outcomes_of(fit, precision) for fit in fits]
+    evaluations = [run.evaluation for group in pair for run in group]
+    if unknown := next(filter(None, map(without_labels, evaluations)), ""):
+        return ClaimRow(runs=pair, answers={"": Answer(verdict="undecided", reason=unknown)})
     guesses = "" if claim.metric == "top1" else guessing_when_clean(pair[0])
 
     def answer_of(members: NDArray[np.bool_] | None) -> Answer:

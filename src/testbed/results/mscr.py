@@ -13,7 +13,7 @@ from testbed.metrics.comparison import NETTED, Outcomes, change
 from testbed.metrics.intervals import Side
 from testbed.metrics.runs import accuracy_of_runs, worst_class_of_runs
 from testbed.records import MetricValue
-from testbed.results.own import with_class_names
+from testbed.results.own import undefined, with_class_names
 from testbed.results.precision import Precision
 from testbed.results.records import number
 from testbed.results.runs import by_fit, guessing_when_clean, outcomes_of, published_intervals
@@ -127,7 +127,9 @@ def _row(group: Group, precision: Precision, num_rows: int) -> MscrRow:
     changes = {name: change(name, _with_side(outcomes, name, precision)) for name in NETTED}
     shown = _with_side(outcomes, "accuracy_change", precision)
     accuracy_change = change("accuracy_change", replace(shown, factors=shown.factors.for_all(num_rows)))
-    metrics = _accuracies(group, outcomes, precision) | changes | published_intervals(outcomes)
+    compared = [one for run in group for one in (run.evaluation, run.clean) if one]
+    metrics = undefined(_accuracies(group, outcomes, precision) | changes | published_intervals(outcomes), *compared)
+    accuracy_change = undefined({"": accuracy_change}, *compared)[""]
     return MscrRow(runs=group, metrics=metrics, accuracy_change=accuracy_change, verdict=_verdict(accuracy_change))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 
@@ -14,8 +14,9 @@ from testbed.metrics.accuracy import balanced_accuracy, per_class, top1, top5
 from testbed.metrics.chance import suspicion
 from testbed.metrics.comparison import NETTED, compare
 from testbed.records import IntArray, MetricValue
-from testbed.results.users_metrics import registered_metrics, setting_metrics
+from testbed.results.users_metrics import metrics_fn_of, registered_metrics, setting_metrics
 from testbed.results.vote_metrics import vote_metrics
+from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
@@ -63,7 +64,7 @@ def store_comparison(store: Store, shifted: Evaluation, clean: Evaluation) -> No
 def compared(shifted: Evaluation, clean: Evaluation) -> list[MetricValue]:
     """MSCR, loss and recovery of one evaluation, joined with a clean one by sample; undefined where that lacks one."""
     try:
-        return list(compare(clean_correct(shifted, clean), correct(shifted)).values())
+        return list(undefined(compare(clean_correct(shifted, clean), correct(shifted)), shifted, clean).values())
     except DataError as error:
         return undefined_comparisons(shifted.n, str(error))
 
@@ -104,8 +105,23 @@ def _restates(value: MetricValue, built_in: MetricValue | None) -> bool:
     return is_bare and isclose(value.value, built_in.value, rel_tol=1e-6)
 
 
+def without_labels(evaluation: Evaluation) -> str:
+    """Why it is not known which answers are right, so that accuracies are undefined; empty where it is.
+
+    The samples have no labels; or the setting has a `metrics_fn`, which then knows what the targets stand for, unless
+    it relies on `target_ranks` as well.
+    """
+    fault = evaluation.label_fault()
+    if not fault or (evaluation.dataset_targets() < 0).all():
+        return fault
+    function = metrics_fn_of(evaluation)
+    return "" if function is None or "target_ranks" in argument_names(function) else fault
+
+
 def guessing(evaluation: Evaluation) -> str | None:
     """Why the answers of a model to clean images are taken for guesses, as the end of a sentence; None where not."""
+    if reason := without_labels(evaluation):
+        return f"accuracy is undefined, because {reason}"
     return suspicion(
         evaluation.target_ranks()[0] == 0,
         evaluation.predictions()[0],
@@ -116,12 +132,21 @@ def guessing(evaluation: Evaluation) -> str | None:
 
 def accuracies_of(evaluation: Evaluation) -> dict[str, MetricValue]:
     """The accuracies of one evaluation by name; where samples are frames, with intervals over their sequences."""
-    return accuracies(
+    found = accuracies(
         evaluation.target_ranks(),
         evaluation.targets(),
         num_classes=len(evaluation.class_names),
         sequences=evaluation.sequences(),
     )
+    return undefined(found, evaluation)
+
+
+def undefined(found: Mapping[str, MetricValue], *evaluations: Evaluation) -> dict[str, MetricValue]:
+    """The metrics; undefined, with the reason, where it is not known of an evaluation which answers are right."""
+    reason = next(filter(None, map(without_labels, evaluations)), "")
+    if not reason:
+        return dict(found)
+    return {name: MetricValue(name=name, value=None, n=value.n, reason=reason) for name, value in found.items()}
 
 
 def accuracies(

@@ -11,6 +11,7 @@ from testbed.metrics.intervals import Side
 from testbed.metrics.paired import Contrast, accuracy_contrast, contrast
 from testbed.metrics.significance import holm
 from testbed.results.numerics import arithmetic_key, arithmetic_words
+from testbed.results.own import without_labels
 from testbed.results.precision import Precision
 from testbed.results.records import number
 from testbed.results.runs import Run, guessing_when_clean, outcomes_of
@@ -94,6 +95,13 @@ def compare_models(
             f"{next(iter(first))}"
         )
     pairs = [pair for setting in common for pair in _alike(first[setting], second[setting])]
+    faults = [without_labels(ours[0].evaluation) or without_labels(theirs[0].evaluation) for ours, theirs in pairs]
+    if all(faults):
+        raise DataError(
+            f"On {', '.join(common)} it is not known which answers are right: {faults[0]}. Compare on other settings: "
+            "--eval-settings."
+        )
+    pairs = [pair for pair, fault in zip(pairs, faults, strict=True) if not fault]
     rows = [row for ours, theirs in pairs for row in _rows(_paired(ours, theirs), precision)]
     return _corrected(rows)
 

@@ -13,7 +13,15 @@ from testbed.metrics.comparison import NETTED, Outcomes, change
 from testbed.metrics.published import mscr_over_runs
 from testbed.metrics.runs import accuracies_of_runs
 from testbed.records import MetricValue
-from testbed.results.own import accuracies, clean_correct, correct, guessing, undefined_comparisons, with_class_names
+from testbed.results.own import (
+    accuracies,
+    clean_correct,
+    correct,
+    guessing,
+    undefined,
+    undefined_comparisons,
+    with_class_names,
+)
 from testbed.results.precision import Precision
 from testbed.store.evaluation import Evaluation
 
@@ -91,7 +99,7 @@ def accuracies_over_runs(evaluations: Sequence[Evaluation]) -> dict[str, MetricV
         targets = np.array([fit[0].evaluation.targets() for fit in fits])
         factors = Precision().factors([fit[0].evaluation for fit in fits])
         found = accuracies_of_runs(ranks, targets, factors, num_classes=num_classes)
-    return with_class_names(found, first.class_names)
+    return with_class_names(undefined(found, *evaluations), first.class_names)
 
 
 def compare_runs(runs: Sequence[tuple[Evaluation, Evaluation]]) -> dict[str, MetricValue]:
@@ -102,7 +110,8 @@ def compare_runs(runs: Sequence[tuple[Evaluation, Evaluation]]) -> dict[str, Met
     """
     fits = by_fit([Run(seed=0, evaluation=shifted, clean=clean) for shifted, clean in runs])
     found = outcomes_of(fits, Precision())
-    return {name: change(name, found) for name in NETTED} | published_intervals(found)
+    changes = {name: change(name, found) for name in NETTED} | published_intervals(found)
+    return undefined(changes, *(one for pair in runs for one in pair))
 
 
 def outcomes_of(fits: Sequence[Sequence[Run]], precision: Precision) -> Outcomes:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Row, select
 
-from testbed.class_subset import names_in_subset, padded_label_sets, targets_in_subset
+from testbed.class_subset import columns_of, names_in_subset, padded_label_sets, targets_in_subset
 from testbed.errors import StoreError
 from testbed.metrics.frames import sequences
 from testbed.records import ClassSublist, IntArray
@@ -68,6 +68,18 @@ class EvaluatedSamples:
         these alone, else over the data set's."""
         present = set(np.unique(self._dataset.targets).tolist())
         return self.targets() if present == set(self.class_sublist or ()) else self.dataset_targets()
+
+    def label_fault(self) -> str:
+        """Why the targets are not classes that the setting counts, where not all of them are; else empty."""
+        targets, sublist = self.targets(), self.class_sublist
+        if self.n and (self.dataset_targets() < 0).all():
+            return "the samples have no labels"
+        num_classes = len(self._dataset_classes)
+        if sublist is not None and len(sublist) != num_classes and max(columns_of(sublist)) >= num_classes:
+            return f"targets count the {num_classes} classes of '{self.dataset}', and class_sublist other columns"
+        if num_others := int(np.count_nonzero(targets < 0)):
+            return f"{num_others} of {self.n} targets are none of the setting's {len(self.class_names)} classes"
+        return ""
 
     def sample_ids(self) -> list[str]:
         """Ids of the samples, n strings."""

@@ -217,3 +217,31 @@ def test_one_label_per_sample_is_as_none(store: Store, samples: Any) -> None:
     single = replace(dataset(None), fingerprint="e" * 64)
     store.put_dataset(single)
     assert verify(store).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("sublist", "fault"),
+    [
+        (None, ""),
+        ((2, 0, 1), ""),
+        ((0, 2), "3 of 10 targets are none of the setting's 2 classes"),
+        ((0, 700), "targets count the 3 classes of 'data', and class_sublist other columns"),
+    ],
+)
+def test_targets_that_are_no_columns_of_the_setting_are_told(
+    store: Store, samples: Any, sublist: Any, fault: str
+) -> None:
+    setting = samples.setting("some", class_sublist=sublist)
+    samples.put_definitions(store, setting)
+    state = samples.take_up(store, samples.key(setting=setting))
+    assert store.evaluation_by_id(state.id).label_fault() == fault
+
+
+def test_samples_without_labels_are_told(store: Store, samples: Any) -> None:
+    unlabelled = replace(samples.dataset(), targets=np.full(10, -1, np.int32), fingerprint="f" * 64)
+    store.put_dataset(unlabelled)
+    setting = samples.setting("unlabelled", dataset_fingerprint=unlabelled.fingerprint)
+    store.put_model(samples.model())
+    store.put_setting(setting)
+    state = samples.take_up(store, samples.key(setting=setting))
+    assert store.evaluation_by_id(state.id).label_fault() == "the samples have no labels"
