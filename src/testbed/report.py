@@ -175,6 +175,14 @@ def draws_words(runs: Sequence[Run]) -> str:
     return f"{draws} {where.format(len(fits))}"
 
 
+def clean_parent_words(group: Sequence[Run]) -> str | None:
+    """What 'clean' is accuracy on, where that is not the data set as it is: a model may have both numbers."""
+    shifted, clean = group[0].evaluation, group[0].clean
+    if clean is None or clean.setting == shifted.dataset:
+        return None
+    return f"{shifted.setting}: 'clean' is accuracy on {clean.setting}, not on {shifted.dataset} as it is"
+
+
 def few_runs_words(num_fits: int) -> str | None:
     """What intervals over so few fitted models do not tell; None where they are enough, or one."""
     from scipy.special import stdtrit

@@ -18,6 +18,7 @@ from testbed.report import (
     SHARED_DRAWS,
     WIDTH,
     aligned_table,
+    clean_parent_words,
     few_runs_words,
     interval_cell,
     separation_words,
@@ -161,6 +162,9 @@ def _notes(
             "Where several runs fit a model each, intervals are over the runs (Student's t; re-splits after Nadeau and "
             "Bengio), and the published interval is 1.96 standard deviations over the root of their number."
         )
+    for words in dict.fromkeys(clean_parent_words(row.runs) for row in rows):
+        if words:
+            yield f"{words}."
     for num_fits in sorted({row.num_fits for row in rows}):
         if words := few_runs_words(num_fits):
             yield f"{words}."

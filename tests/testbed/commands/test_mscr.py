@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from testbed.commands.compare import compare
 from testbed.commands.mscr import mscr
 from testbed.errors import DataError, UnknownNameError
 from testbed.records import Separation
-from testbed.report import SHARED_DRAWS, few_runs_words
+from testbed.report import SHARED_DRAWS, clean_parent_words, few_runs_words
 
 __all__ = ["lab"]
 
@@ -163,6 +164,15 @@ def test_commands_are_options_of_db(command: Command, lab: Any, options: Any) ->
     assert "inversion of the interval" in done.out
     refused = command("db.py", "--mscr", "--epsilon", 0.07, "--db-url", options["db_url"])
     assert (refused.code, refused.err.count("eval.py")) == (2, 1)
+
+
+def test_clean_accuracy_of_another_size_is_named() -> None:
+    def run(parent: str) -> Any:
+        return SimpleNamespace(evaluation=SimpleNamespace(setting="toy-mscr-linf", dataset="toy"),
+                               clean=SimpleNamespace(setting=parent))  # fmt: skip
+
+    assert clean_parent_words([run("toy")]) is None
+    assert "accuracy on toy@32px, not on toy" in (clean_parent_words([run("toy@32px")]) or "")
 
 
 def test_few_fitted_models_are_said_to_tell_little(options: Any, lab: Any, capsys: Any) -> None:
