@@ -37,7 +37,7 @@ class Shown:
 
     def images(self, setting: str, model: Model) -> np.ndarray:
         """[n, H, W, C]"""
-        return np.moveaxis(np.asarray(self.bank(setting, model).open()), 1, 3)
+        return np.moveaxis(self.bank(setting, model).open()[:], 1, 3)
 
 
 @pytest.fixture
