@@ -76,16 +76,19 @@ def over_first_draws(stored: Stored) -> pd.DataFrame:
     """Accuracy and MSCR at half the minimal class separation from the first k draws of every model.
 
     Returns: `model`, `k`, `metric`, `value`, `ci_low`, `ci_high` and `method`, `sd` of single runs, `runs`; percent.
-    Raises: TestbedError: there is one draw only, with the command for more.
+    Raises: TestbedError: there is one draw only, with the command for more; or it is not known which answers are right.
     """
     import pandas as pd
     from plotting.drawing.stored import number
 
     from testbed.results import correct
+    from testbed.results.runs import unknown_answers
 
     epsilon_min, rows = stored.require_separation(), []
     for model in stored.models:
         runs = stored.runs.get((model, epsilon_min), [])
+        if reason := unknown_answers(runs):
+            raise TestbedError(f"Accuracies of {model} on {stored.dataset} are undefined, because {reason}.")
         answers = [(correct(run.clean)[0], correct(run.evaluation)) for run in runs if run.clean is not None]
         most = min((len(noisy) for _, noisy in answers), default=0)
         for k in sorted({*(k for k in K if k < most), most} - {0}):

@@ -46,6 +46,7 @@ class Lab:
     store: Store
     num_samples: int
     test_fraction: float | None = None
+    has_labels: bool = True  # of what is put next
 
     @property
     def url(self) -> str:
@@ -74,8 +75,10 @@ class Lab:
         content: dict[str, Any] = {"name": model, "label_space": "two", "spec": {}}
         model_version = ModelVersion(fingerprint=fingerprint(content), **content)
         ids = tuple(f"test/{index}" for index in range(self.num_samples))
-        dataset = DatasetVersion(name="toy", split="test", fingerprint=fingerprint(self.num_samples), sample_ids=ids,
-                                 targets=np.arange(self.num_samples) % 2, class_names=("even", "odd"))  # fmt: skip
+        mark: Any = self.num_samples if self.has_labels else [self.num_samples, "no labels"]
+        targets = np.arange(self.num_samples) % 2 if self.has_labels else np.full(self.num_samples, -1)
+        dataset = DatasetVersion(name="toy", split="test", fingerprint=fingerprint(mark), sample_ids=ids,
+                                 targets=targets, class_names=("even", "odd"))  # fmt: skip
         shift, spec = _corruption(setting), {}
         if setting in LEVELS:
             kind, epsilon = LEVELS[setting]
@@ -106,7 +109,8 @@ class Lab:
         logits[np.arange(len(right)), np.where(right, targets, 1 - targets)] = 1
         payload = encode(logits)
         return Shard(where=ShardRange(draw=draw, start=0, stop=len(right)), predictions=predictions(logits),
-                     target_ranks=target_ranks(logits, targets), payload=payload, codec="f32", num_outputs=2,
+                     target_ranks=target_ranks(logits, targets if self.has_labels else np.full(len(right), -1)),
+                     payload=payload, codec="f32", num_outputs=2,
                      sha256=checksum(payload), num_nonfinite=0, batch_size=8, seconds=0.0, worker="cpu/0")  # fmt: skip
 
     def targets(self, fit_seed: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from plotting.drawing.style import plain
 
 from testbed.errors import TestbedError
 from testbed.metrics.corruption import NUM_SEVERITIES, Cell, accuracies, in_order, missing_words, severities_of
+from testbed.report import undefined_words
 from testbed.results.corruption import DatasetGrids, StoredGrid, corruption_grids
 from testbed.results.corruption_choice import family_of, family_words
 from testbed.results.precision import Precision
@@ -136,7 +137,7 @@ class Corruptions:
 
     @property
     def missing_sentence(self) -> str:
-        """Which cells have no result, by model, and how many settings are of other samples; empty without any."""
+        """Which cells have no result, by model, and which settings are of other samples or lack labels; else empty."""
         lacking: dict[str, list[str]] = {}
         for model in self.found.models:
             lacking.setdefault(missing_words(model.grid.cells, self.wanted), []).append(plain(model.name))
@@ -145,7 +146,8 @@ class Corruptions:
             for lack, names in lacking.items() if lack
         ]  # fmt: skip
         words += [f"{counted([number], 'setting')} of {name} not shown" for name, number in self.found.left_out.items()]
-        return f" {'; '.join(words)}." if words else ""
+        said = [f"{'; '.join(words)}."] if words else []
+        return "".join(f" {sentence}" for sentence in (*said, *undefined_words(self.found.undefined)))
 
     @property
     def undefined_sentence(self) -> str:
@@ -169,7 +171,8 @@ def corruptions(
         is_on_disk: images that were read corrupted, and not corrupted in memory.
         variant: what the names of the settings end in; empty for the plain ones.
         metric: a key of METRICS.
-    Raises: TestbedError: there is nothing, with a command that would fill it, or there are several data sets.
+    Raises: TestbedError: there is nothing, with a command that would fill it, or nothing with labels; or there are
+        several data sets.
     """
     family = family_of(is_on_disk=is_on_disk, variant=variant)
     found = corruption_grids(store, Precision(), models=models, datasets=[dataset] if dataset else [], family=family)
@@ -186,6 +189,8 @@ def corruptions(
             f"with its clean parent. Evaluate some: python eval.py --models {model} --eval-settings {name} "
             f"{setting} --db-url {store.url}"
         )
+    if not found[0].models:
+        raise TestbedError(" ".join(undefined_words(found[0].undefined)))
     return Corruptions(found=found[0], metric=metric)
 
 

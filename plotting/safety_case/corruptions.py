@@ -10,7 +10,7 @@ from plotting.safety_case.pictures import corruption_picture
 from plotting.safety_case.statements import cell_words, highest_losses, percent
 
 from testbed.metrics.corruption import RELATIVE
-from testbed.report import interval_cell
+from testbed.report import interval_cell, undefined_words
 from testbed.results import Precision
 from testbed.results.corruption import DatasetGrids, corruption_grids
 from testbed.results.corruption_choice import family_words
@@ -47,6 +47,9 @@ def corruption_sections(found: Evidence, grids: Sequence[DatasetGrids], confiden
         report = corruption_report(one, Precision(confidence=confidence), models=[found.model], with_wellposed=True)
         if report is not None:
             sections.append(_section(one, report, confidence))
+        elif one.undefined:
+            title = f"Common corruptions, {family_words(one.family)}"
+            sections.append(Section(title=title, text=undefined_words(one.undefined)))
     return sections
 
 
@@ -110,6 +113,7 @@ def _notes(report: CorruptionReport, confidence: float) -> Iterator[str]:
     )
     for name, number in report.left_out.items():
         yield f"{number} settings of {name} are of other samples and left out."
+    yield from undefined_words(report.undefined)
     for column in report.columns:
         if column.stored.warning:
             yield f"{column.stored.name}: {column.stored.warning}."

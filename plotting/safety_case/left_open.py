@@ -48,7 +48,7 @@ def _samples(found: Evidence, facts: Sequence[DataFacts]) -> Iterator[str]:
             )
         targets = set(np.unique(evaluation.targets()).tolist())
         absent = [name for index, name in enumerate(evaluation.class_names) if index not in targets]
-        if absent:
+        if absent and max(targets, default=-1) >= 0:
             yield f"Classes without an image: {_listed(absent)}."
 
 

@@ -18,7 +18,7 @@ from testbed.results import Precision, by_fit
 from testbed.results.corruption import StoredGrid
 from testbed.results.corruption_choice import family_words
 from testbed.results.data_facts import witness_of
-from testbed.results.runs import guessing_when_clean, has_shared_draws, outcomes_of
+from testbed.results.runs import guessing_when_clean, has_shared_draws, outcomes_of, unknown_answers
 from testbed.results.stored import Group
 
 # What is true of every model: it decides nothing, and has both bounds beside it.
@@ -40,7 +40,9 @@ def bounds(metric: Metric, outcomes: Outcomes, alpha: float) -> Answer:
 
 
 def bounds_of(metric: Metric, group: Group, confidence: float) -> Answer:
-    """The same of a model's runs on a setting."""
+    """The same of a model's runs on a setting; undefined where it is not known which answers are right."""
+    if reason := unknown_answers(group):
+        return Answer(verdict="undecided", reason=reason)
     return bounds(metric, outcomes_of(by_fit(group), Precision(confidence=confidence)), 1 - confidence)
 
 

@@ -16,6 +16,7 @@ from testbed.visible import visible
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
 SHARED_DRAWS = "all samples share the noise of a draw, so the intervals are about these draws alone"
+SHOWN = 3  # settings in a sentence
 FEW_RUNS = 5  # so few fitted models do not show how much models vary
 ACCURACIES = ("top1", "top5", "balanced_accuracy", "worst_class_accuracy")
 HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
@@ -181,6 +182,18 @@ def clean_parent_words(group: Sequence[Run]) -> str | None:
     if clean is None or clean.setting == shifted.dataset:
         return None
     return f"{shifted.setting}: 'clean' is accuracy on {clean.setting}, not on {shifted.dataset} as it is"
+
+
+def undefined_words(reasons: Mapping[str, str]) -> list[str]:
+    """A sentence for each reason why it is not known which answers are right, with the settings that it holds for."""
+    named: dict[str, list[str]] = {}
+    for setting, reason in reasons.items():
+        named.setdefault(reason, []).append(setting)
+    return [
+        f"Undefined on {', '.join(names[:SHOWN])}{f' and {more} more' if (more := len(names) - SHOWN) > 0 else ''}, "
+        f"because {reason}."
+        for reason, names in named.items()
+    ]
 
 
 def few_runs_words(num_fits: int) -> str | None:

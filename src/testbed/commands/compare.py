@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from testbed.commands.action import Options, print_json, reading
 from testbed.commands.precision import precision_of, precision_words
-from testbed.report import SHARED_DRAWS, WIDTH, aligned_table, interval_cell
+from testbed.report import SHARED_DRAWS, WIDTH, aligned_table, interval_cell, undefined_words
 
 if TYPE_CHECKING:
     from testbed.results import Precision
@@ -47,8 +47,9 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
         difference = interval_cell(found.difference, precision.side(SIDES[found.difference.name]))
         size = f"{evaluation.n} x {evaluation.num_draws}{runs}"
         setting = f"{evaluation.setting} ({row.arithmetic})" if len(ways) > 1 else evaluation.setting
-        table.append([setting, NAMES[found.difference.name], size, *values, difference,
-                      str(found.num_differing), _p(found.p_value), _p(row.holm), found.test])  # fmt: skip
+        differing = "" if found.num_differing is None else str(found.num_differing)
+        table.append([setting, NAMES[found.difference.name], size, *values, difference, differing, _p(found.p_value),
+                      _p(row.holm), found.test])  # fmt: skip
     side = f" ({models[0]} is better)" if precision.is_one_sided else ""
     notes = [
         f"difference: {models[0]} less {models[1]}, percentage points, on the same samples and noise. "
@@ -58,6 +59,7 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
     ]
     shared = dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws([pair[0] for pair in row.runs]))
     notes += [f"{setting}: {SHARED_DRAWS}." for setting in shared]
+    notes += undefined_words({row.evaluation.setting: row.reason for row in rows if row.reason})
     warnings = dict.fromkeys((model, warning) for row in rows for model, warning in row.warnings.items())
     notes += [f"{model}: {warning}." for model, warning in warnings]
     notes += [f"The two models computed in different ways: {way}." for way in ways if " and " in way]

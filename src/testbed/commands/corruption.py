@@ -12,9 +12,9 @@ from testbed.commands.action import Options, print_json, reading
 from testbed.commands.corruption_published import print_published
 from testbed.commands.mscr import fill_command
 from testbed.commands.precision import precision_of, precision_words
-from testbed.errors import UnknownNameError
+from testbed.errors import DataError, TestbedError, UnknownNameError
 from testbed.records import MetricValue
-from testbed.report import WIDTH, aligned_table, interval_cell
+from testbed.report import WIDTH, aligned_table, interval_cell, undefined_words
 
 if TYPE_CHECKING:
     from testbed.metrics.intervals import Side
@@ -43,8 +43,10 @@ SHOWN = 3  # settings in a message
 def corruption_report(options: Options) -> int | None:
     """Prints relative corruption accuracy by corruption and model, means, errors, and whether it is well-posed.
 
-    Raises: UnknownNameError: nothing of what is asked for is stored, with the command that fills it; or the baseline
-        is no model that is known.
+    Raises:
+        UnknownNameError: nothing of what is asked for is stored, with the command that fills it; or the baseline is no
+            model that is known.
+        DataError: it is not known of any sample which answer is right.
     """
     from testbed.results.corruption import corruption_grids
     from testbed.results.corruption_baseline import check_baseline
@@ -69,7 +71,7 @@ def corruption_report(options: Options) -> int | None:
         ]
         reports = [report for report in made if report]
         if not reports:
-            raise UnknownNameError(" ".join([_nothing(options), *(_left_out(one.left_out) for one in found)]).strip())
+            raise _nothing_to_report(options, found)
         records = [report_record(report) for report in reports] if options["as_json"] else []
     if options["as_json"]:
         asked_for = {"confidence": precision.confidence, "one_sided": precision.is_one_sided}
@@ -81,6 +83,12 @@ def corruption_report(options: Options) -> int | None:
     for line in missing:
         say(line)
     return EXIT_SOME_FAILED if missing else None
+
+
+def _nothing_to_report(options: Options, found: Sequence[DatasetGrids]) -> TestbedError:
+    if unknown := [words for one in found for words in undefined_words(one.undefined)]:
+        return DataError(f"{' '.join(unknown)} Accuracies need labels of the samples.")
+    return UnknownNameError(" ".join([_nothing(options), *(_left_out(one.left_out) for one in found)]).strip())
 
 
 def _nothing(options: Options) -> str:
@@ -236,6 +244,7 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
         yield f"mCE is by {base.name} ({base.source}), whose errors are taken as they are: it belongs to its protocol."
     if report.left_out:
         yield _left_out(report.left_out)
+    yield from undefined_words(report.undefined)
     yield from _reasons(report)
 
 

@@ -10,7 +10,7 @@ from testbed.cli import EXIT_SOME_FAILED, say
 from testbed.commands.action import Options, print_json, reading
 from testbed.commands.mscr import fill_command
 from testbed.errors import UnknownNameError
-from testbed.report import WIDTH, aligned_table, interval_cell
+from testbed.report import WIDTH, aligned_table, interval_cell, undefined_words
 
 if TYPE_CHECKING:
     from testbed.results.precision_report import PrecisionRow
@@ -62,7 +62,7 @@ def _text(rows: Sequence[PrecisionRow], confidence: float) -> str:
         evaluation, detail = row.evaluation, row.changed.detail
         runs = f" x {len(row.runs)}" if len(row.runs) > 1 else ""
         size = f"{evaluation.n} x {detail['num_draws']}{runs}"
-        accuracies = (f"{value:.2f}" for value in row.accuracies)
+        accuracies = ("undefined" if value is None else f"{value:.2f}" for value in row.accuracies)
         table.append((evaluation.model, evaluation.setting, *row.words, size, str(detail["num_changed"]),
                       interval_cell(row.changed), *accuracies))  # fmt: skip
     note = (
@@ -70,4 +70,5 @@ def _text(rows: Sequence[PrecisionRow], confidence: float) -> str:
         f"{100 * confidence:g} % intervals over images, draws of the noise and runs nested in them, each for itself. "
         "n is samples x draws (x runs)."
     )
-    return f"{aligned_table(table, num_names=4)}\n\n{fill(note, WIDTH)}"
+    notes = [note, *undefined_words({row.evaluation.setting: row.reason for row in rows if row.reason})]
+    return "\n".join([aligned_table(table, num_names=4), "", *(fill(note, WIDTH) for note in notes)])

@@ -39,14 +39,14 @@ class Contrast:
         p_value: of the hypothesis that they do not differ: the smallest level at which the interval excludes 0, and
             of McNemar's test the larger of both; None where a number is undefined.
         test: its name.
-        num_differing: images (or clusters) on which the two models do not do the same.
+        num_differing: images (or clusters) on which the two models do not do the same; None where that is not known.
     """
 
     difference: MetricValue
     values: tuple[float | None, float | None]
     p_value: float | None
     test: str
-    num_differing: int
+    num_differing: int | None
 
 
 class PairedDifference(NamedTuple):

@@ -15,9 +15,8 @@ from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.claim_evidence import decide
 from testbed.metrics.claims import Answer, Verdict
 from testbed.results.numerics import network_key
-from testbed.results.own import without_labels
 from testbed.results.precision import Precision
-from testbed.results.runs import by_fit, guessing_when_clean, outcomes_of
+from testbed.results.runs import by_fit, guessing_when_clean, outcomes_of, unknown_answers
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -95,8 +94,7 @@ def _row(
 ) -> ClaimRow:
     fits = [by_fit(group) for group in pair]
     outcomes = [outcomes_of(fit, precision) for fit in fits]
-    evaluations = [run.evaluation for group in pair for run in group]
-    if unknown := next(filter(None, map(without_labels, evaluations)), ""):
+    if unknown := unknown_answers(run for group in pair for run in group):
         return ClaimRow(runs=pair, answers={"": Answer(verdict="undecided", reason=unknown)})
     guesses = "" if claim.metric == "top1" else guessing_when_clean(pair[0])
 

@@ -12,11 +12,11 @@ from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.corruption import Cell, Grid
 from testbed.metrics.factors import Factors
 from testbed.metrics.wellposed import Identical, Outputs, guessing_rate
-from testbed.results.corruption_choice import IN_MEMORY, check_family, is_of, sample_sets
+from testbed.results.corruption_choice import IN_MEMORY, SampleSet, check_family, is_of, sample_sets
 from testbed.results.numerics import names_with_numerics, network_key
 from testbed.results.own import clean_correct, correct
 from testbed.results.precision import Precision
-from testbed.results.runs import Run, by_fit, guessing_when_clean
+from testbed.results.runs import Run, by_fit, guessing_when_clean, unknown_answers
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -73,12 +73,14 @@ class DatasetGrids:
         family: of the shifts.
         models: each on its own cells.
         left_out: by name of other parts of the data, the number of their settings.
+        undefined: by setting why it is not known which answers are right there, so that no model has it.
     """
 
     dataset: str
     family: str
     models: Sequence[StoredGrid]
     left_out: Mapping[str, int]
+    undefined: Mapping[str, str]
 
 
 def corruption_grids(
@@ -104,10 +106,7 @@ def corruption_grids(
     _check_named(models, [group[0].evaluation.model for group in groups])
     chosen = (*models, *beside) if models else ()
     wanted = [group for group in groups if is_named(group[0].evaluation.model, chosen)]
-    return [
-        DatasetGrids(dataset=one.name, family=family, models=_grids(one.groups, precision), left_out=one.left_out)
-        for one in sample_sets(wanted, datasets)
-    ]
+    return [_dataset_grids(one, family, precision) for one in sample_sets(wanted, datasets)]
 
 
 def grid_of_runs(cells: Mapping[Cell, Sequence[Sequence[Run]]], precision: Precision) -> Grid:
@@ -150,6 +149,14 @@ def _check_named(patterns: Iterable[str], known: Sequence[str]) -> None:
         if not any(is_named(name, [pattern]) for name in known):
             hint = suggestion(pattern, sorted(set(known)))
             raise UnknownNameError(f"Model '{pattern}' has no complete evaluation under corruptions. {hint}".rstrip())
+
+
+def _dataset_grids(found: SampleSet, family: str, precision: Precision) -> DatasetGrids:
+    reasons = {group[0].evaluation.setting: unknown_answers(group) for group in found.groups}
+    undefined = {setting: reason for setting, reason in reasons.items() if reason}
+    known = [group for group in found.groups if group[0].evaluation.setting not in undefined]
+    return DatasetGrids(dataset=found.name, family=family, models=_grids(known, precision), left_out=found.left_out,
+                        undefined=undefined)  # fmt: skip
 
 
 def _grids(groups: Sequence[Group], precision: Precision) -> list[StoredGrid]:

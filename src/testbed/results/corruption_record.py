@@ -17,6 +17,7 @@ def report_record(report: CorruptionReport) -> dict[str, Any]:
         "dataset": report.dataset,
         "family": report.family,
         "left_out": dict(report.left_out) or None,
+        "undefined": dict(report.undefined) or None,
         "averaged_over": list(report.averaged),
         "missing_of_the_15": [name for name in COMMON if name not in report.rows],
         "baseline": None if errors is None else {"name": errors.name, "source": errors.source},

@@ -76,6 +76,7 @@ class CorruptionReport:
     Args:
         dataset, family: of the clean data, and of the shifts.
         left_out: by name of other parts of the data, the number of their settings.
+        undefined: by setting, which is in no row, why it is not known which answers are right there.
         rows: by corruption the severities that its row is over: all that any of the models has.
         averaged: the corruptions of the mean row: those of the 15 that are there, or all where none of them is.
         columns: the models.
@@ -87,6 +88,7 @@ class CorruptionReport:
     dataset: str
     family: str
     left_out: Mapping[str, int]
+    undefined: Mapping[str, str]
     rows: Rows
     averaged: Sequence[str]
     columns: Sequence[Column]
@@ -125,6 +127,7 @@ def corruption_report(
         dataset=found.dataset,
         family=found.family,
         left_out=found.left_out,
+        undefined=found.undefined,
         rows=rows,
         averaged=averaged,
         columns=[measure.column(model, base.of(model), with_wellposed) for model in shown],

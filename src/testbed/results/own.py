@@ -90,7 +90,8 @@ def own_metrics(evaluation: Evaluation) -> list[MetricValue]:
     if not evaluation.is_current:
         kept = {value.name: value for value in evaluation.metrics() if value.name not in found}
         return [*found.values(), *kept.values()]
-    found.update({value.name: value for value in vote_metrics(evaluation)})
+    votes = {value.name: value for value in vote_metrics(evaluation)}
+    found.update(votes | undefined({name: votes[name] for name in votes if name != "abstention"}, evaluation))
     users = (*setting_metrics(evaluation), *registered_metrics(evaluation))
     built_in = dict(found)
     found.update({value.name: value for value in users if not _restates(value, built_in.get(value.name))})
@@ -109,13 +110,14 @@ def without_labels(evaluation: Evaluation) -> str:
     """Why it is not known which answers are right, so that accuracies are undefined; empty where it is.
 
     The samples have no labels; or the setting has a `metrics_fn`, which then knows what the targets stand for, unless
-    it relies on `target_ranks` as well.
+    it relies on `target_ranks` as well. Of a function that is not registered here, what was computed with it tells.
     """
     fault = evaluation.label_fault()
     if not fault or (evaluation.dataset_targets() < 0).all():
         return fault
-    function = metrics_fn_of(evaluation)
-    return "" if function is None or "target_ranks" in argument_names(function) else fault
+    if (function := metrics_fn_of(evaluation)) is not None:
+        return "" if "target_ranks" in argument_names(function) else fault
+    return fault if any(value.reason == fault for value in evaluation.metrics()) else ""
 
 
 def guessing(evaluation: Evaluation) -> str | None:

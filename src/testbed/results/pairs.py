@@ -10,11 +10,11 @@ from testbed.errors import DataError, UnknownNameError, suggestion
 from testbed.metrics.intervals import Side
 from testbed.metrics.paired import Contrast, accuracy_contrast, contrast
 from testbed.metrics.significance import holm
+from testbed.records import MetricValue
 from testbed.results.numerics import arithmetic_key, arithmetic_words
-from testbed.results.own import without_labels
 from testbed.results.precision import Precision
 from testbed.results.records import number
-from testbed.results.runs import Run, guessing_when_clean, outcomes_of
+from testbed.results.runs import Run, guessing_when_clean, outcomes_of, unknown_answers
 from testbed.results.stored import Group, complete_evaluations, is_named, stored_groups
 from testbed.store.evaluation import Evaluation
 from testbed.store.reader import Reader
@@ -41,6 +41,11 @@ class PairRow:
     def evaluation(self) -> Evaluation:
         """The first model's in the first run."""
         return self.runs[0][0].evaluation
+
+    @property
+    def reason(self) -> str:
+        """Why it is not known which answers are right, so that all is undefined; empty where it is."""
+        return unknown_answers(run for pair in self.runs for run in pair)
 
     @property
     def warnings(self) -> dict[str, str]:
@@ -95,13 +100,6 @@ def compare_models(
             f"{next(iter(first))}"
         )
     pairs = [pair for setting in common for pair in _alike(first[setting], second[setting])]
-    faults = [without_labels(ours[0].evaluation) or without_labels(theirs[0].evaluation) for ours, theirs in pairs]
-    if all(faults):
-        raise DataError(
-            f"On {', '.join(common)} it is not known which answers are right: {faults[0]}. Compare on other settings: "
-            "--eval-settings."
-        )
-    pairs = [pair for pair, fault in zip(pairs, faults, strict=True) if not fault]
     rows = [row for ours, theirs in pairs for row in _rows(_paired(ours, theirs), precision)]
     return _corrected(rows)
 
@@ -211,6 +209,10 @@ def _listed(runs: Iterable[int], separator: str = ", ") -> str:
 
 
 def _rows(runs: list[tuple[Run, Run]], precision: Precision) -> list[PairRow]:
+    is_shifted = all(run.clean is not None for pair in runs for run in pair)
+    names = ("accuracy", "mscr", "loss") if is_shifted else ("accuracy",)
+    if reason := unknown_answers(run for pair in runs for run in pair):
+        return [PairRow(runs=runs, contrast=_undefined(name, runs[0][0].evaluation.n, reason)) for name in names]
     fits: dict[tuple[int, int], list[tuple[Run, Run]]] = {}
     for pair in runs:
         fits.setdefault((pair[0].evaluation.fit_seed, pair[1].evaluation.fit_seed), []).append(pair)
@@ -224,5 +226,9 @@ def _rows(runs: list[tuple[Run, Run]], precision: Precision) -> list[PairRow]:
             return PairRow(runs=runs, contrast=accuracy_contrast(a.shifted, b.shifted, a.factors))
         return PairRow(runs=runs, contrast=contrast(name, a, b))
 
-    is_shifted = all(run.clean is not None for pair in runs for run in pair)
-    return [row(name) for name in (("accuracy", "mscr", "loss") if is_shifted else ("accuracy",))]
+    return [row(name) for name in names]
+
+
+def _undefined(name: str, n: int, reason: str) -> Contrast:
+    difference = MetricValue(name=name, value=None, n=n, reason=reason)
+    return Contrast(difference=difference, values=(None, None), p_value=None, test="", num_differing=None)

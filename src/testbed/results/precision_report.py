@@ -13,7 +13,7 @@ from testbed.metrics.accuracy import percent
 from testbed.metrics.intervals import clustered_proportion
 from testbed.records import MetricValue
 from testbed.results.numerics import ARITHMETIC, arithmetic_words, numerics_key, other_facts
-from testbed.results.own import correct
+from testbed.results.own import correct, without_labels
 from testbed.results.records import number
 from testbed.results.stored import complete_evaluations, is_named
 from testbed.store.evaluation import Evaluation
@@ -29,12 +29,14 @@ class PrecisionRow:
     Args:
         runs: the evaluations of each run: (in the arithmetic that is looked at, in fp32).
         changed: percent of the predictions that are not those in fp32; detail has their number and that of all.
-        accuracies: top-1 in percent, (in the arithmetic that is looked at, in fp32).
+        accuracies: top-1 in percent, (in the arithmetic that is looked at, in fp32); None where `reason` says why.
+        reason: that it is not known which answers are right; empty where it is.
     """
 
     runs: Sequence[tuple[Evaluation, Evaluation]]
     changed: MetricValue
-    accuracies: tuple[float, float]
+    accuracies: tuple[float | None, float | None]
+    reason: str = ""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -118,6 +120,7 @@ def precision_record(row: PrecisionRow) -> dict[str, Any]:
         "changed": number(row.changed),
         "accuracy": row.accuracies[0],
         "accuracy_against": row.accuracies[1],
+        "reason": row.reason or None,
     }
 
 
@@ -177,7 +180,9 @@ def _row(runs: Runs, reference: Runs, confidence: float) -> PrecisionRow | None:
     )
     detail = {"num_changed": num_changed, "num_predictions": num_predictions, "num_draws": max(draws)}
     changed = percent("changed", num_changed / num_predictions, interval, n=pairs[0][0].n, detail=detail)
-    return PrecisionRow(runs=pairs, changed=changed, accuracies=_accuracies(pairs, draws))
+    reason = next(filter(None, (without_labels(one) for pair in pairs for one in pair)), "")
+    accuracies = (None, None) if reason else _accuracies(pairs, draws)
+    return PrecisionRow(runs=pairs, changed=changed, accuracies=accuracies, reason=reason)
 
 
 def _accuracies(pairs: Sequence[tuple[Evaluation, Evaluation]], draws: Sequence[int]) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from testbed.results.own import (
     undefined,
     undefined_comparisons,
     with_class_names,
+    without_labels,
 )
 from testbed.results.precision import Precision
 from testbed.store.evaluation import Evaluation
@@ -146,6 +147,12 @@ def by_fit(runs: Sequence[Run]) -> list[list[Run]]:
     for run in {run.evaluation.id: run for run in runs}.values():
         fits.setdefault((run.evaluation.fit_seed, None if run.clean is None else run.clean.id), []).append(run)
     return list(fits.values())
+
+
+def unknown_answers(runs: Iterable[Run]) -> str:
+    """Why it is not known which answers of runs are right, shifted or clean; empty where it is."""
+    both = {one.id: one for run in runs for one in (run.evaluation, run.clean) if one is not None}
+    return next(filter(None, map(without_labels, both.values())), "")
 
 
 def guessing_when_clean(runs: Iterable[Run]) -> str:

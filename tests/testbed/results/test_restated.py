@@ -25,7 +25,7 @@ def found(metrics_fn: Any, monkeypatch: pytest.MonkeyPatch, fault: str = "") -> 
         target_ranks=lambda: np.array([[0, 0, 1, 0]]), targets=lambda: TARGETS, sequences=lambda: None,
         logits=lambda draw: LOGITS, in_setting=lambda logits: logits, folder_targets=TARGETS.copy,
         sample_ids=lambda: ["1", "2", "3", "4"], model="net", label_space=None,
-        label_fault=lambda: fault, dataset_targets=lambda: TARGETS,
+        label_fault=lambda: fault, dataset_targets=lambda: TARGETS, metrics=list,
     )  # fmt: skip
     monkeypatch.setattr(registry, "eval_setting", lambda name: SimpleNamespace(metrics_fn=metrics_fn))
     return {value.name: value for value in own_metrics(evaluation)}
