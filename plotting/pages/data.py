@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from plotting.pages.entries import Entry, entries_of
-from plotting.pages.own import Own, own_results
+from plotting.pages.own import Own, own_results, undefined_in
 from plotting.pages.robustness import Robustness, robustness
 from plotting.pages.settings import Setting, described
 from plotting.pages.tables import Cell, number_cell
 
 from testbed.cli import Tell, tell_nothing
 from testbed.errors import UnknownNameError
+from testbed.report import undefined_words
 from testbed.results.aggregates import AGGREGATES, parts_of
 from testbed.results.points import model_points
 from testbed.results.stored import is_named
@@ -152,11 +153,14 @@ def read_site(
     points = model_points(store, [*wanted, *_means(wanted)], sources=sources, models=models)
     points = points[points["value"].notna()]
     if points.empty:
-        raise UnknownNameError(f"No model that is asked for ({' '.join(models) or 'all'}) has a result on them.")
+        raise UnknownNameError(
+            f"No model that is asked for ({' '.join(models) or 'all'}) has a result on them. "
+            f"{' '.join(undefined_words(undefined_in(table)))}".rstrip()
+        )
     names = list(dict.fromkeys(points["eval_setting"]))
     entries = entries_of(points)
     tell(f"Fitting the lines through {len(entries):,} models.")
-    own = own_results(store, table[table["source"].isna()], entries)
+    own = own_results(store, table[table["source"].isna()], entries, settings=set(names))
     return SiteData(
         points=points,
         entries=entries,

@@ -41,6 +41,7 @@ class ModelPage:
     noise: Table
     levels: Sequence[str]
     warning: str
+    notes: Sequence[str]
     robustness: Table
     heat: Sequence[Table]
     means: Sequence[Table]
@@ -62,6 +63,7 @@ def model_page(site: SiteData, entry: Entry) -> ModelPage:
         noise=_noise(site, points, changes),
         levels=list(_levels(site, changes)),
         warning=site.own.warnings.get(entry.name, ""),
+        notes=[*site.own.former.get(entry.name, ()), *site.own.undefined.get(entry.name, ())],
         robustness=_robustness(site, entry),
         heat=heat_maps(site, entry),
         means=[_means(report, report.columns[place]) for report, place in site.own.reports.get(entry.name, ())],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from plotting.pages.origins import Origin, origins
 from testbed.fingerprint import fingerprint
 from testbed.metrics.comparison import NETTED
 from testbed.records import MetricValue, Shift
+from testbed.report import former_words, undefined_words
 from testbed.results.corruption import corruption_grids
 from testbed.results.corruption_report import Column, CorruptionReport, corruption_report
 from testbed.results.point_numerics import numerics_words
@@ -64,12 +65,16 @@ class Own:
     Args:
         changes: under shifts, by setting.
         warnings: that a model guesses on clean images, where it does.
+        former: whose results are of a former definition, in sentences.
+        undefined: where it is not known which answers are right, in sentences.
         reports: of corruptions, with the position of the model's column.
         origins: of all.
     """
 
     changes: Mapping[str, Mapping[str, Change]] = field(default_factory=dict)
     warnings: Mapping[str, str] = field(default_factory=dict)
+    former: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    undefined: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reports: Mapping[str, Sequence[tuple[CorruptionReport, int]]] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
@@ -83,25 +88,33 @@ class Own:
         return None
 
 
-def own_results(store: Reader, table: pd.DataFrame, entries: Sequence[Entry]) -> Own:
+def own_results(store: Reader, table: pd.DataFrame, entries: Sequence[Entry], *, settings: Collection[str]) -> Own:
     """What the store holds of our own models.
 
     Args:
         table: the long table of our own complete results.
         entries: the models of the site.
+        settings: those that any model has an accuracy on.
     """
     labels = _Labels(store, table, entries)
-    wanted = set(table["eval_setting"])
-    evaluations = [one for one in complete_evaluations(store) if labels.of(one) and one.setting in wanted]
+    evaluations = [one for one in complete_evaluations(store) if labels.of(one) and one.setting in settings]
     if not evaluations:
         return Own()
     groups = stored_groups(store, evaluations, lambda one: one.shift is not None)
     return Own(
         changes=_changes(groups, table, labels),
         warnings=_warnings(groups, labels),
+        former=_former(evaluations, labels),
+        undefined={label: undefined_words(undefined_in(rows)) for label, rows in labels.rows(table)},
         reports=_reports(store, evaluations, labels),
         origins=origins(store, evaluations, labels.of),
     )
+
+
+def undefined_in(table: pd.DataFrame) -> dict[str, str]:
+    """By setting why our own accuracies are undefined, in a long table."""
+    rows = table[(table["metric"] == "top1") & table["value"].isna() & table["source"].isna()]
+    return dict(zip(rows["eval_setting"], rows["reason"], strict=True))
 
 
 class _Labels:
@@ -114,7 +127,7 @@ class _Labels:
                 names[entry.model, entry.label_space].append(entry.name)
         rows = table.drop_duplicates(["model", "label_space", "eval_setting", "numerics_fingerprint"])
         keys = zip(rows["model"], rows["label_space"], rows["numerics_fingerprint"], strict=True)
-        self._labels = {
+        self._labels: dict[tuple[Any, ...], str] = {
             (model, space, numerics): _told(names.get((model, space), []), words)
             for (model, space, numerics), words in zip(keys, numerics_words(store, rows), strict=True)
         }
@@ -123,6 +136,12 @@ class _Labels:
         """The label of the model that was evaluated; '' for one that the site does not show."""
         numerics = fingerprint(dict(evaluation.numerics))
         return self._labels.get((evaluation.model, evaluation.label_space, numerics), "")
+
+    def rows(self, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+        """By label its rows of the long table."""
+        for key, rows in table.groupby(["model", "label_space", "numerics_fingerprint"], sort=False):
+            if label := self._labels.get(tuple(key), ""):
+                yield label, rows
 
 
 def _told(names: Sequence[str], words: str) -> str:
@@ -137,6 +156,13 @@ def _warnings(groups: Sequence[Group], labels: _Labels) -> dict[str, str]:
     for group in groups:
         runs[labels.of(group[0].evaluation)] += group
     return {label: warning for label, own in runs.items() if (warning := guessing_when_clean(own))}
+
+
+def _former(evaluations: Sequence[Evaluation], labels: _Labels) -> dict[str, list[str]]:
+    own: dict[str, list[Evaluation]] = defaultdict(list)
+    for evaluation in evaluations:
+        own[labels.of(evaluation)].append(evaluation)
+    return {label: words for label, there in own.items() if (words := former_words(there))}
 
 
 def _changes(groups: Sequence[Group], table: pd.DataFrame, labels: _Labels) -> dict[str, dict[str, Change]]:

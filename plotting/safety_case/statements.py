@@ -13,7 +13,7 @@ from testbed.metrics.claim_evidence import decide
 from testbed.metrics.claims import Answer
 from testbed.metrics.comparison import Outcomes
 from testbed.metrics.corruption import Cell
-from testbed.report import draws_words, noise_words, not_tested, separation_words
+from testbed.report import draws_words, former_words, noise_words, not_tested, separation_words
 from testbed.results import Precision, by_fit
 from testbed.results.corruption import StoredGrid
 from testbed.results.corruption_choice import family_words
@@ -64,7 +64,8 @@ def statement(found: Evidence, grids: Sequence[StoredGrid], confidence: float) -
         sentences.append("Nothing is stored about shifted images: nothing can be said about robustness.")
     header = ("share of images", "in the sample, %", "bound, %", "n")
     glance = Table(header=header, rows=[row for one in said for row in one.rows], caption="At a glance")
-    return Section(title="Statement", leading=sentences, tables=[glance], notes=[_note(confidence)])
+    return Section(title="Statement", leading=sentences, tables=[glance],
+                   notes=[_note(confidence), *former_words(found.evaluations)])  # fmt: skip
 
 
 def highest_losses(grid: StoredGrid, confidence: float) -> Mapping[Cell, Answer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -11,12 +11,14 @@ from testbed.metrics.intervals import Side
 from testbed.records import MetricValue, Shift
 from testbed.results import COMPARISONS, Result, Run, by_fit
 from testbed.results.runs import guessing_when_clean, has_shared_draws
+from testbed.store.evaluation import Evaluation
 from testbed.visible import visible
 
 NORM_SYMBOLS = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 WIDTH = 116
 SHARED_DRAWS = "all samples share the noise of a draw, so the intervals are about these draws alone"
 SHOWN = 3  # settings in a sentence
+FORMER = "of a former definition: today's has no results yet"
 FEW_RUNS = 5  # so few fitted models do not show how much models vary
 ACCURACIES = ("top1", "top5", "balanced_accuracy", "worst_class_accuracy")
 HEADER = ("model", "setting", "n", "top-1 %", "MSCR %", "loss %", "recovery %")
@@ -189,11 +191,21 @@ def undefined_words(reasons: Mapping[str, str]) -> list[str]:
     named: dict[str, list[str]] = {}
     for setting, reason in reasons.items():
         named.setdefault(reason, []).append(setting)
-    return [
-        f"Undefined on {', '.join(names[:SHOWN])}{f' and {more} more' if (more := len(names) - SHOWN) > 0 else ''}, "
-        f"because {reason}."
-        for reason, names in named.items()
-    ]
+    return [f"Undefined on {_listed(names)}, because {reason}." for reason, names in named.items()]
+
+
+def former_words(evaluations: Iterable[Evaluation]) -> list[str]:
+    """A sentence for each model whose results are of a former definition, of it or of the settings, which it names."""
+    settings: dict[str, set[str]] = {}
+    for evaluation in evaluations:
+        if not evaluation.is_current:
+            settings.setdefault(evaluation.model, set()).add(evaluation.setting)
+    return [f"{model} on {_listed(sorted(names))}: {FORMER}." for model, names in settings.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def few_runs_words(num_fits: int) -> str | None:

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from plotting.drawing.corruption_table import Corruptions, corruptions
 from plotting.effect_of_k import over_first_draws
+from plotting.pages.data import read_site
+from plotting.pages.model_page import model_page
 from plotting.safety_case.corruptions import corruption_sections, stored_corruptions
 from plotting.safety_case.evidence import evidence
 from plotting.safety_case.left_open import left_open
 from plotting.safety_case.statements import bounds_of, statement
 from tests.laboratory import lab
 
-from testbed.errors import TestbedError
+from testbed.errors import TestbedError, UnknownNameError
 from testbed.results import Run
 
 __all__ = ["lab"]
@@ -59,3 +61,16 @@ def test_the_effect_of_draws_is_not_drawn_from_answers_that_nobody_knows(lab: An
     })()  # fmt: skip
     with pytest.raises(TestbedError, match=f"net on toy are undefined, because {NO_LABELS}"):
         over_first_draws(stored)
+
+
+def test_the_site_has_no_number_of_answers_that_nobody_knows(lab: Any) -> None:
+    lab.pair("net", RIGHT, FOG)
+    lab.has_labels = False
+    lab.put("net", "toy-c.fog.1_in-memory", FOG)
+    site = read_site(lab.store)
+    (entry,) = site.entries
+    page = model_page(site, entry)
+    assert page.notes == [f"Undefined on toy-c.fog.1_in-memory, because {NO_LABELS}."]
+    assert [row[0].text for row in page.noise.rows] == ["toy-mscr-linf"]
+    with pytest.raises(UnknownNameError, match=NO_LABELS):
+        read_site(lab.store, settings=("toy-c.*",))

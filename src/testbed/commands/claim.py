@@ -11,7 +11,7 @@ from testbed.commands.action import Options, print_json, reading
 from testbed.commands.mscr import fill_command
 from testbed.commands.precision import precision_of
 from testbed.errors import UnknownNameError
-from testbed.report import WIDTH
+from testbed.report import WIDTH, former_words
 
 SHOWN = 20  # classes that are not supported
 
@@ -74,6 +74,8 @@ def _lines(wanted: Claim, rows: Sequence[ClaimRow], precision: Precision) -> Ite
         yield _wrapped(f"Bounds, one-sided: {'; '.join(methods)}.", "  ")
     for setting in dict.fromkeys(group[0].evaluation.setting for row in rows for group in row.runs):
         yield from _shared_note(setting, rows)
+    for words in former_words(run.evaluation for row in rows for group in row.runs for run in group):
+        yield _wrapped(words, "  ")
 
 
 def _class_lines(name: str, row: ClaimRow, wanted: Claim) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from testbed.commands.action import Options, print_json, reading
 from testbed.commands.precision import precision_of, precision_words
-from testbed.report import SHARED_DRAWS, WIDTH, aligned_table, interval_cell, undefined_words
+from testbed.report import SHARED_DRAWS, WIDTH, aligned_table, former_words, interval_cell, undefined_words
 
 if TYPE_CHECKING:
     from testbed.results import Precision
@@ -63,6 +63,7 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
     warnings = dict.fromkeys((model, warning) for row in rows for model, warning in row.warnings.items())
     notes += [f"{model}: {warning}." for model, warning in warnings]
     notes += [f"The two models computed in different ways: {way}." for way in ways if " and " in way]
+    notes += former_words(run.evaluation for row in rows for pair in row.runs for run in pair)
     return "\n".join([aligned_table(table, num_names=2), "", *(fill(note, WIDTH) for note in notes)])
 
 

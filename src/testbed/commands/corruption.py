@@ -14,7 +14,7 @@ from testbed.commands.mscr import fill_command
 from testbed.commands.precision import precision_of, precision_words
 from testbed.errors import DataError, TestbedError, UnknownNameError
 from testbed.records import MetricValue
-from testbed.report import WIDTH, aligned_table, interval_cell, undefined_words
+from testbed.report import WIDTH, aligned_table, former_words, interval_cell, undefined_words
 
 if TYPE_CHECKING:
     from testbed.metrics.intervals import Side
@@ -245,6 +245,8 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
     if report.left_out:
         yield _left_out(report.left_out)
     yield from undefined_words(report.undefined)
+    groups = [group for column in report.columns for group in column.stored.groups.values()]
+    yield from former_words(run.evaluation for group in groups for run in group)
     yield from _reasons(report)
 
 

@@ -91,15 +91,20 @@ def import_csv(options: Options) -> None:
 
 def export(options: Options) -> None:
     """Writes all results as a table."""
+    from testbed.report import former_words
     from testbed.results import table
+    from testbed.results.stored import complete_evaluations
     from testbed.tables import wide, write_table
 
     with reading(options) as store:
         found = table(store, published=options["with_published"])
+        former = former_words(complete_evaluations(store))
     if options["wide"]:
         found = wide(found)
     write_table(found, options["export"], override=options["override"])
     say(f"Wrote {len(found)} row(s) to {options['export']}.")
+    for words in former:
+        say(words)
 
 
 def _compare(evaluations: Collection[Evaluation], store: Store, registry: Any) -> None:

@@ -9,6 +9,7 @@ from testbed.cli import say
 from testbed.commands.action import Options, definitions, print_json, reading, writing
 from testbed.errors import UnknownNameError, suggestion
 from testbed.records import MetricValue
+from testbed.report import FORMER
 from testbed.store.evaluation import Evaluation
 from testbed.store.store import Store
 
@@ -67,7 +68,7 @@ def _evaluation_text(evaluation: Evaluation, shown: Sequence[Evaluation]) -> str
     """An evaluation in words, with what of its numerics tells it from the others that are shown."""
     from testbed.results.numerics import arithmetic_words, other_facts
 
-    former = "" if evaluation.is_current else ", of a former definition: today's has no results yet"
+    former = "" if evaluation.is_current else f", {FORMER}"
     stale = ", stale: its definition has changed" if evaluation.is_stale else former
     reason = f" ({evaluation.reason})" if evaluation.reason else ""
     compared = [value for values in evaluation.comparisons().values() for value in values]

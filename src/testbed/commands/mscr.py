@@ -20,6 +20,7 @@ from testbed.report import (
     aligned_table,
     clean_parent_words,
     few_runs_words,
+    former_words,
     interval_cell,
     separation_words,
 )
@@ -178,6 +179,7 @@ def _notes(
         yield f"{setting}: epsilon is {source}."
     for setting in dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws(row.runs)):
         yield f"{setting}: {SHARED_DRAWS}."
+    yield from former_words(run.evaluation for row in rows for run in row.runs)
     for row in rows:
         if row.warning:
             yield f"{row.evaluation.model} on {row.evaluation.setting}: {row.warning}."

@@ -86,6 +86,7 @@ def claim_record(row: ClaimRow, name: str) -> dict[str, Any]:
     answers = [{"class": of, **_answer_record(answer)} for of, answer in row.answers.items()]
     shared = {"model": name, "verdict": row.verdict, "num_draws": row.evaluation.num_draws}
     shared |= {"seeds": [run.seed for run in row.runs[0]], "numerics": dict(row.evaluation.numerics)}
+    shared["is_current"] = all(run.evaluation.is_current for group in row.runs for run in group)
     return shared | ({"classes": answers} if "" not in row.answers else _answer_record(row.answers[""]))
 
 
