@@ -16,7 +16,7 @@ HARMLESS = frozenset((
 ))  # fmt: skip
 _PLAIN = re.compile(r"[\w.,:/@%+*~-]*")  # a value in which no other option hides
 _PORT = re.compile(r"\d*(/|$)")  # what follows the colon of a host, and not of a user
-_URL = re.compile(r"(?:postgres|mysql|mariadb|oracle|mssql|sqlite)[\w+.-]*://[^\s'\"<>]+")
+_URL = re.compile(r"(?:postgres|mysql|mariadb|oracle|mssql|sqlite)[\w+.-]*://[^\s'\"<>]+", re.IGNORECASE)
 
 
 def masked(text: str) -> str:

@@ -57,9 +57,11 @@ def _descriptors_swapped() -> Iterator[None]:
             os.dup2(2, 1)
         yield
     finally:
-        _flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        try:
+            _flush()
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def _flush() -> None:

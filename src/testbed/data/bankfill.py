@@ -96,6 +96,7 @@ class BankFill:
 
         The caller holds the folder's lock.
         """
+        self._remove_damaged()
         is_there = self._sees_whole() or self._file.partial_form(self._form.shape[0]) is not None
         self.keep()
         return 0 if is_there else self._form.num_bytes

@@ -149,7 +149,7 @@ def published_difference(samples: Samples, source: DataSource | None) -> ClassDi
 
     Args: source: of the data set; one that does not say which classes it has tells nothing.
     """
-    if source is None or source.classes is None:
+    if source is None or source.classes is None or (samples.targets < 0).any():  # whose classes are not known
         return None
     names = samples.class_names
     found = {names[index] for index in np.unique(samples.targets)}

@@ -58,6 +58,8 @@ def _object_in_array(stream: BinaryIO) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [item.array() if isinstance(item, _PickledArray) else item for item in value]
     return value.array() if isinstance(value, _PickledArray) else value
 
 

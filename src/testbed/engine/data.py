@@ -15,6 +15,7 @@ from eval_settings.dataset_base import Dataset
 from eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from models.model_base import Model
 from registry import registry
+from testbed.data.class_order import ClassDifference
 from testbed.data.corrupted import corrupted_samples
 from testbed.data.datasets import check_size, load_samples, no_fit_split, published_difference, resolve_dataset
 from testbed.data.filling import BankFiller
@@ -62,6 +63,7 @@ class Data:
     _warned: set[str] = field(default_factory=set)
     _datasets: dict[StandardDataset, Dataset] = field(default_factory=dict)
     _samples: dict[tuple[str, Path | None, str], Samples] = field(default_factory=dict)
+    _differences: dict[int, ClassDifference | None] = field(default_factory=dict)
     _corrupted: dict[tuple[str, str, str, tuple[str, int | None]], Samples] = field(default_factory=dict)
     _separations: dict[tuple[str, Path | None, Norm, bool], StoredSeparation] = field(default_factory=dict)
 
@@ -113,7 +115,9 @@ class Data:
 
         Raises: DataError: as said.
         """
-        if (difference := published_difference(samples, dataset.source)) is None:
+        if id(samples) not in self._differences:  # every pair of a plan asks
+            self._differences[id(samples)] = published_difference(samples, dataset.source)
+        if (difference := self._differences[id(samples)]) is None:
             return
         told = f"Data set '{dataset.name}' ({samples.split}) has other classes than it is published with: {difference}."
         if difference.too_many or (setting.size is not None and setting.idx_subsample_list is None):

@@ -141,12 +141,19 @@ class Driver:
             self._progress.tick()
 
     def _end_turns(self) -> None:
-        """Has every worker ask its models once more what it asked them first; those that have changed are rejected."""
+        """Has every worker ask its models once more what it asked them first; those that have changed are rejected.
+
+        Nobody who has asked for an end waits for it.
+        """
+        if self._is_interrupted():
+            return
         turns = {worker: deque(self._turns.pop(worker, {}).values()) for worker in self._workers}
         while any(turns.values()) or not self._queue.is_done:
             for worker in self._workers:
                 while turns.get(worker) and self._queue.num_in_hand(worker) < self._engine.depth:
                     unit = turns[worker].popleft()
+                    if self._queue.num_in_hand(worker) == 0:
+                        self._watch.begins(worker)
                     self._queue.give(worker, unit)
                     self._engine.submit(worker, unit)
             self._take_failures(self._handle(self._engine.wait(WAIT_SECONDS)))
@@ -260,9 +267,10 @@ class Driver:
     def _take_results(self, answers: Answers) -> None:
         """Stores all that came at once in one transaction; then come the evaluations that are complete by it."""
         self._store.put_shards(
-            (self._ledger.entry(unit, name).id, shard)
+            (entry.id, shard)
             for unit, result in answers
             for name, shard in result.shards_of(unit)
+            if not (entry := self._ledger.entry(unit, name)).is_rejected
         )
         for unit, result in answers:
             self._record_facts(unit, result.facts)
@@ -308,6 +316,7 @@ class Driver:
     def _fail(self, entry: Entry, failure: UnitFailure) -> None:
         if failure.is_unsteady:
             for other in self._ledger.of_load(entry):
+                other.is_rejected = True
                 self._set_failed(other, failure, self._store.reject_evaluation)
         elif not entry.is_complete:
             self._set_failed(entry, failure, self._store.fail_evaluation)

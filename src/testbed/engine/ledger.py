@@ -23,6 +23,7 @@ class Entry:
         missing: pieces that are planned and not stored.
         is_complete: the store has found all planned pieces, and its metrics are there.
         reason: why it has failed; empty as long as it has not.
+        is_rejected: nothing that its model answers is to be stored any more.
     """
 
     ready: Ready
@@ -30,6 +31,7 @@ class Entry:
     missing: set[ShardRange] = field(default_factory=set)
     is_complete: bool = False
     reason: str = ""
+    is_rejected: bool = False
 
     @property
     def num_missing(self) -> int:

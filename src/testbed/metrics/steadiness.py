@@ -51,11 +51,14 @@ def steadiness(
     *,
     spread_of: NDArray[np.float32] | None = None,
 ) -> Steadiness:
-    """How far two answers (n, classes) to the same images differ. Answers that are not finite are left out.
+    """How far two answers (n, classes) to the same images differ.
+
+    Answers that are not finite are left out of the change; one that is finite only once is no steady one.
 
     Args: spread_of: (m, classes) answers that tell how far logits differ from image to image; `first` if None.
     """
-    is_finite = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+    finite = [np.isfinite(answers).all(axis=1) for answers in (first, second)]
+    is_finite = finite[0] & finite[1]
     one, other = first[is_finite].astype(np.float64), second[is_finite].astype(np.float64)
     whole = first if spread_of is None else spread_of
     whole = whole[np.isfinite(whole).all(axis=1)].astype(np.float64)
@@ -66,5 +69,5 @@ def steadiness(
         change=change / spread if spread else (float("inf") if change else 0.0),
         num_changed=int(np.count_nonzero(predictions(first) != predictions(second))),
         n=len(first),
-        is_steady=change <= allowed,
+        is_steady=change <= allowed and np.array_equal(*finite),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,12 +30,14 @@ class Loaded:
     Args:
         weights_sha256: None for one that is fitted or drawn anew in every run.
         repetition: what it is asked about again and again, once it has been asked.
+        is_kept: it is not let go of, so that it will be asked at the end of the turn.
     """
 
     model: Model
     classifier: Classifier
     weights_sha256: str | None
     repetition: Repetition | None = None
+    is_kept: bool = True
 
 
 class LoadedModels:
@@ -70,12 +73,19 @@ class LoadedModels:
             repetition.check()
 
     def _let_go(self) -> None:
+        """Lets go of the one that was not used for longest, after asking it once more.
+
+        What comes of that is told at the end of the turn, since what is being loaded now is another model.
+        """
         key, loaded = self._loaded.popitem(last=False)
-        try:
-            if loaded.repetition is not None:
+        loaded.is_kept = False
+        if loaded.repetition is None:
+            return
+        with suppress(Exception), torch.no_grad():  # where it cannot be asked, nothing is known
+            try:
                 loaded.repetition.check()
-        except UnsteadyError as error:  # told at the end of the turn, as nothing is asked of the model now
-            self._unsteady[key] = error
+            except UnsteadyError as error:
+                self._unsteady[key] = error.with_traceback(None)  # whose frames would keep the network
 
     def _load(self, key: _Key, model: Model, task: Task, unit: Unit) -> Loaded:
         classifier = load_classifier(
@@ -92,9 +102,10 @@ class LoadedModels:
         return Loaded(model, classifier, self._hashes[key])
 
     def clear(self) -> None:
-        """Lets go of all of them."""
-        while self._loaded:
-            self._let_go()
+        """Lets go of all of them without asking, for want of memory."""
+        for loaded in self._loaded.values():
+            loaded.is_kept = False
+        self._loaded.clear()
 
     def _num_bytes(self) -> int:
         return sum(loaded.classifier.num_bytes for loaded in self._loaded.values())

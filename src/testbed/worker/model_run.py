@@ -35,6 +35,10 @@ class ModelRun:
         """
         run = partial(self._run, images, batch, others_follow)
         with self._scene.stopwatch.stage("forward", self.loaded.model.name, is_queued=True):
+            if self.classifier.adapts:  # a batch that is tried again in parts would find it changed already
+                self._logits.append(run(0, len(images)))
+                self._largest_batch = max(self._largest_batch, len(images))
+                return
             for size, logits in self._scene.limits.pieces(self._what, len(images), run):
                 self._logits.append(logits)
                 self._largest_batch = max(self._largest_batch, size)
@@ -56,7 +60,8 @@ class ModelRun:
             images = transform_on_tensor(model.transform, images)
         ask = partial(_answers, self.classifier, scene, self._what)
         allowed = tolerance(self.classifier.arithmetic, scene.device, network)
-        self.loaded.repetition = Repetition(model, ask, images, allowed)
+        padded = scene.unit.batch_size if self.classifier.is_compiled else None
+        self.loaded.repetition = Repetition(model, ask, images, allowed, padded_size=padded)
 
     def _run(self, images: Tensor, batch: Batch, others_follow: bool, start: int, stop: int) -> Tensor:
         scene, setting = self._scene, self._scene.setting
@@ -85,8 +90,10 @@ class ModelRun:
 
         Raises: UnsteadyError: it was asked again, as it is now and then, and its answers have changed.
         """
-        if self.loaded.repetition is not None:
-            self.loaded.repetition.answered(self._scene.unit.stop - self._scene.unit.start)
+        if (repetition := self.loaded.repetition) is not None:
+            repetition.answered(self._scene.unit.stop - self._scene.unit.start)
+            if not self.loaded.is_kept:
+                repetition.check()
         return Answer(
             model=self.loaded.model,
             takes_class_sublist=self.classifier.takes_class_sublist,

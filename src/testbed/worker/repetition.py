@@ -33,24 +33,32 @@ class Repetition:
         ask: images to logits.
         images: (n, ...) that are kept; at least `FEWEST`, or nothing can be told.
         tolerance: how far two answers to an image may differ.
+        padded_size: of a compiled network, which is given whole batches of this size alone.
     Raises: UnsteadyError: two answers to them, the second in other batches and another order, differ.
     """
 
     def __init__(
-        self, model: Model, ask: Callable[[Tensor], NDArray[np.float32]], images: Tensor, tolerance: Tolerance
+        self,
+        model: Model,
+        ask: Callable[[Tensor], NDArray[np.float32]],
+        images: Tensor,
+        tolerance: Tolerance,
+        *,
+        padded_size: int | None = None,
     ) -> None:
         self._model, self._ask, self._images, self._tolerance = model, ask, images, tolerance
         self._first = ask(images)
         self._num_since = 0
         order = [position for position in _ORDER if position < len(images)]
-        half = len(order) // 2
-        parts = [ask(images[order[:half]]), ask(images[order[half:]])]
+        self._every = EVERY if padded_size is None else max(EVERY, EVERY // NUM_KEPT * padded_size)
+        half = len(order) // 2 if padded_size is None else len(order)
+        parts = [ask(images[part]) for part in (order[:half], order[half:]) if part]
         self._compare(np.concatenate(parts)[np.argsort(order)], "in other batches and another order")
 
     def answered(self, num_images: int) -> None:
         """Takes note of what the model has answered, and asks again now and then. Raises: UnsteadyError."""
         self._num_since += num_images
-        if self._num_since >= EVERY:
+        if self._num_since >= self._every:
             self.check()
 
     def check(self) -> None:

@@ -121,6 +121,7 @@ class UnitRun:
         for name, run in list(runs.items()):
             with self._spoiling(name, runs), torch.no_grad():
                 run.check(first)
+            self._tell()
         ranges = [(at, min(at + unit.batch_size, unit.stop)) for at in range(unit.start, unit.stop, unit.batch_size)]
         for (start, stop), following in zip(ranges, [*ranges[1:], None], strict=True):
             if not runs:

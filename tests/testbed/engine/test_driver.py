@@ -20,7 +20,7 @@ from testbed.engine.plan import Pairing
 from testbed.engine.preflight import Ready
 from testbed.engine.queue import UnitQueue
 from testbed.engine.schedule import Pending, make_units
-from testbed.engine.unit import Unit, UnitFailure
+from testbed.engine.unit import Unit, UnitFailure, UnitResult
 from testbed.errors import DataError, DefinitionError, TestbedError
 from testbed.records import DatasetVersion, EvaluationKey, ModelVersion, SettingVersion
 from testbed.store.store import Store
@@ -373,6 +373,24 @@ def test_a_model_that_is_unsteady_at_the_end_of_a_turn_has_nothing_left_stored(t
     (state,) = run.store.find_evaluations([two[0].key])
     assert state is not None
     assert state.stored == frozenset(), "a second run would take it for done"
+
+
+def test_what_still_comes_of_an_unsteady_model_is_not_stored(tmp_path: Path, two: Any) -> None:
+    engine = FakeEngine(names=("a", "b"))
+    answer, told = engine._answer, UnitFailure(reason="its answers changed", is_unsteady=True)
+
+    def first_is_unsteady(unit: Unit) -> UnitResult:
+        found = answer(unit)
+        return replace(found, outcomes={**found.outcomes, "one": told}) if (unit.draw, unit.start) == (0, 0) else found
+
+    engine._answer = first_is_unsteady  # type: ignore[method-assign]
+    run = Run(tmp_path, engine, *two)
+    run.go()
+    assert (run.status(0), run.status(1)) == ("failed", "complete")
+    assert len(engine.units) > 1, "others were in hand"
+    (state,) = run.store.find_evaluations([two[0].key])
+    assert state is not None
+    assert state.stored == frozenset()
 
 
 @pytest.mark.parametrize("fault", [{"loses": lambda unit, attempt: not unit.num_samples}, {"dies_idle": 0.3}])

@@ -108,8 +108,18 @@ class Playing(Network):
         return logits + torch.tensor([random.random(), 0.0, 0.0])
 
 
+class Diverging(Network):
+    """Finite for its first images, and never again."""
+
+    num_asked = 0
+
+    def changed(self, logits: Tensor) -> Tensor:
+        self.num_asked += 1
+        return logits if self.num_asked == 1 else logits * float("nan")
+
+
 __all__ = ["workbench"]  # a fixture
-UNSTEADY = (Adapting, Counting, DroppingOut, Hiding, Wrapped, Standardizing, Remembering, Sizing, Playing)
+UNSTEADY = (Adapting, Counting, DroppingOut, Hiding, Wrapped, Standardizing, Remembering, Sizing, Playing, Diverging)
 
 
 @pytest.fixture
@@ -176,7 +186,9 @@ def test_a_model_that_has_gone_from_memory_is_asked_before_it_goes(
     workbench.task()
     worker = workbench.worker()
     worker.run(unit(0, name))
-    worker._holdings.models.clear()
+    monkeypatch.setattr("testbed.worker.loaded_models.MAX_MODELS", 1)
+    other = workbench.model("other")
+    assert isinstance(worker.run(unit(0, other)).outcomes[other], Shard), "another's fault"
     assert worker.run(unit(0, name, stop=0)).outcomes[name].is_unsteady
 
 
