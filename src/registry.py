@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import registry_base
 from registry_base import EvalSettingFamily, Failure, ModelFamily, ModelVariants, Table
-from testbed.errors import UnknownNameError
+from testbed.errors import DefinitionError, UnknownNameError
 from testbed.signatures import check_arguments, check_name
 from testbed.users_code import asked
 
@@ -79,7 +79,11 @@ class Registry:
     def add_metric(self, name: str, function: Callable[..., Any]) -> None:
         """Registers a metric: a function of any of logits, targets, predictions, target_ranks, class_names and
         sample_ids (see `testbed.results`) that returns a number or a MetricValue."""
+        from testbed.metrics.comparison import NETTED  # numpy comes with it
+
         check_name(name, what="Metric")
+        if name in NETTED:
+            raise DefinitionError(f"Metric '{name}' has the name of a comparison with clean. Name it otherwise.")
         check_arguments(function, where=f"Metric '{name}'", required=(), optional=METRIC_ARGUMENTS)
         self._metrics.add(name, function, label=f"'{name}'", source=self._source)
 

@@ -94,8 +94,8 @@ class Samples:
 
     def __post_init__(self) -> None:
         given: IntArray | None = self.targets
-        if given is None:
-            object.__setattr__(self, "targets", np.full(len(self.items), -1, np.int32))
+        targets = np.full(len(self.items), -1, np.int32) if given is None else self._whole_numbers(given)
+        object.__setattr__(self, "targets", targets)
         counts = {len(self.items), len(self.targets), len(self.sample_ids)}
         if len(counts) != 1:
             raise DataError(
@@ -110,6 +110,19 @@ class Samples:
             )
         if self.label_sets is not None:
             self._check_label_sets(self.label_sets)
+
+    def _whole_numbers(self, targets: Any) -> IntArray:
+        try:
+            found: NDArray[Any] | None = np.asarray(targets)
+        except ValueError:  # rows of several lengths
+            found = None
+        is_number = found is not None and found.ndim == 1 and found.dtype.kind in "iubf"
+        if found is None or not is_number or (found.dtype.kind == "f" and (found % 1).any()):
+            raise DataError(
+                f"Data set '{self.dataset}' ({self.split}) has the targets {targets!r:.60}. Give each sample the index "
+                "of its class; several right ones are its label set; None says that there are no labels."
+            )
+        return found
 
     def _check_label_sets(self, label_sets: LabelSets) -> None:
         where = f"Data set '{self.dataset}' ({self.split})"

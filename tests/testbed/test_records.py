@@ -45,12 +45,28 @@ def samples(label_sets: Any) -> Samples:
     )  # fmt: skip
 
 
+CONTENT: dict[str, Any] = {"dataset": "d", "split": "test", "items": np.zeros((2, 2)), "color_mode": None,
+                           "sample_ids": ("a", "b"), "class_names": ("x",), "fingerprint": "f"}  # fmt: skip
+
+
 def test_samples_may_have_no_labels_at_all() -> None:
-    content: dict[str, Any] = {"dataset": "d", "split": "test", "items": np.zeros((2, 2)), "color_mode": None,
-                               "sample_ids": ("a", "b"), "class_names": ("x",), "fingerprint": "f"}  # fmt: skip
-    assert Samples(**content, targets=None).targets.tolist() == [-1, -1]
+    assert Samples(**CONTENT, targets=None).targets.tolist() == [-1, -1]
     with pytest.raises(DataError, match="targets from -1 to 0"):
-        Samples(**content, targets=np.array([0, -1]))
+        Samples(**CONTENT, targets=np.array([0, -1]))
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [[(0, 0), (0, 0)], [(0,), (0, 0)], [{"label": 0}] * 2, {"a": 0, "b": 0}, ["0", "0"], [0.5, 0.0], [None, 0]],
+)
+def test_targets_that_are_no_class_indices_are_refused_with_what_to_give(targets: Any) -> None:
+    with pytest.raises(DataError, match=r"the targets [\[{].* Give each sample the index of its class; .* label set"):
+        Samples(**CONTENT, targets=targets)
+
+
+@pytest.mark.parametrize("targets", [[0, 0], (0, 0), np.zeros(2), np.zeros(2, np.uint8)])
+def test_class_indices_may_come_in_any_sequence(targets: Any) -> None:
+    assert Samples(**CONTENT, targets=targets).take(np.array([1])).targets.tolist() == [0]
 
 
 def test_label_sets_are_taken_along_with_their_samples() -> None:

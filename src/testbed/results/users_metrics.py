@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from registry import registry
 from testbed.errors import DataError, TestbedError, UnknownNameError
+from testbed.metrics.comparison import NETTED
 from testbed.records import MetricValue
 from testbed.signatures import argument_names
 from testbed.store.evaluation import Evaluation
@@ -58,7 +59,12 @@ def _call_metrics_fn(function: Callable[..., Returned], evaluation: Evaluation, 
     returned = function(**_wanted(function, available))
     if not isinstance(returned, Mapping):
         raise DataError(f"the function returned {type(returned).__name__}, where a dict of numbers is expected")
-    return {name: value for name, value in returned.items() if not isinstance(value, str)}  # remarks, such as 'max'
+    found = {str(name): value for name, value in returned.items() if not isinstance(value, str)}  # remarks: 'max'
+    if taken := [name for name in found if name in (FAILED_METRICS, *(NETTED if evaluation.shift else ()))]:
+        raise DataError(
+            f"the function returned '{taken[0]}', the name of a number that is computed here. Name it otherwise"
+        )
+    return found
 
 
 def _tensor(array: NDArray[Any]) -> Any:
@@ -81,12 +87,12 @@ def _named_call(name: str, function: Callable[..., Any], evaluation: Evaluation,
 
 
 def _arguments(evaluation: Evaluation, draw: int) -> dict[str, Callable[[], Any]]:
-    """What a metric may ask for, read only where it does; all of it counts the setting's classes."""
+    """What a metric may ask for, read only where it does, and its to change; all of it counts the setting's classes."""
     return {
         "logits": lambda: evaluation.in_setting(evaluation.logits(draw)),
         "targets": evaluation.targets,
-        "predictions": lambda: evaluation.predictions()[draw],
-        "target_ranks": lambda: evaluation.target_ranks()[draw],
+        "predictions": lambda: evaluation.predictions()[draw].copy(),
+        "target_ranks": lambda: evaluation.target_ranks()[draw].copy(),
         "class_names": lambda: evaluation.class_names,
         "sample_ids": evaluation.sample_ids,
     }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from registry import registry
+from testbed.errors import DefinitionError
 from testbed.metrics.accuracy import accuracy_topk
 from testbed.records import MetricValue
 from testbed.results.own import own_metrics
@@ -16,16 +17,21 @@ from testbed.results.users_metrics import metrics_fn_failure
 
 LOGITS = np.array([[3.0, 1, 2], [0, 5, 1], [2, 4, 1], [0, 1, 9]], dtype=np.float32)
 TARGETS = np.array([0, 1, 0, 2])
+PREDICTIONS = np.array([[0, 1, 1, 2]])
+PREDICTIONS.flags.writeable = False  # as those of a store are
 
 
-def found(metrics_fn: Any, monkeypatch: pytest.MonkeyPatch, fault: str = "") -> dict[str, MetricValue]:
-    """What is stored of 3 right images of 4. Args: fault: of the labels."""
+def found(
+    metrics_fn: Any, monkeypatch: pytest.MonkeyPatch, fault: str = "", shift: Any = None
+) -> dict[str, MetricValue]:
+    """What is stored of 3 right images of 4. Args: fault: of the labels. shift: of the setting."""
     evaluation: Any = SimpleNamespace(
         setting="mine", n=4, num_draws=1, is_current=True, class_names=("a", "b", "c"), model_spec={},
         target_ranks=lambda: np.array([[0, 0, 1, 0]]), targets=lambda: TARGETS, sequences=lambda: None,
-        logits=lambda draw: LOGITS, in_setting=lambda logits: logits, folder_targets=TARGETS.copy,
+        logits=lambda draw: LOGITS.copy(), in_setting=lambda logits: logits, folder_targets=TARGETS.copy,
         sample_ids=lambda: ["1", "2", "3", "4"], model="net", label_space=None,
-        label_fault=lambda: fault, dataset_targets=lambda: TARGETS, metrics=list,
+        label_fault=lambda: fault, dataset_targets=lambda: TARGETS, metrics=list, shift=shift,
+        predictions=lambda: PREDICTIONS,
     )  # fmt: skip
     monkeypatch.setattr(registry, "eval_setting", lambda name: SimpleNamespace(metrics_fn=metrics_fn))
     return {value.name: value for value in own_metrics(evaluation)}
@@ -81,3 +87,25 @@ def test_a_function_that_fails_leaves_its_reason_and_no_number_of_another_label_
     assert metrics_fn_failure(metrics.values()).startswith(reason)
     assert all(value.value is None for value in metrics.values())
     assert TARGETS.tolist() == [0, 1, 0, 2]
+
+
+def test_a_function_may_change_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def metrics_fn(logits: Any, targets: Any, predictions: Any, target_ranks: Any, image_paths: Any) -> Any:
+        for argument in (logits, targets, predictions, target_ranks):
+            argument[:] = 0
+        image_paths.clear()
+        return {"own": 1.0, 5: 2.0, "remark": "max"}
+
+    metrics = found(metrics_fn, monkeypatch)
+    assert (metrics["own"].value, metrics["5"].value, metrics["top1"].value) == (1, 2, 75)
+    assert PREDICTIONS.tolist() == [[0, 1, 1, 2]]
+
+
+@pytest.mark.parametrize("name", ["mscr", "loss", "recovery"])
+def test_a_name_that_a_comparison_with_clean_has_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stored under it, the number of the comparison would take the place of the function's."""
+    metrics = found(lambda logits: {name: 1.0}, monkeypatch, shift="noise")
+    assert f"returned '{name}'" in metrics_fn_failure(metrics.values())
+    assert found(lambda logits: {name: 1.0}, monkeypatch)[name].value == 1, "a clean setting is compared with none"
+    with pytest.raises(DefinitionError, match=f"Metric '{name}' has the name of a comparison"):
+        registry.add_metric(name, lambda logits: 1.0)
