@@ -85,6 +85,7 @@ class Lab:
             norm: Any = "l2" if "l2" in setting else "linf"
             family = f"uniform-{norm}{'-shared' if setting.endswith('-shared') else ''}"
             shift = Shift(family=family, name=kind, norm=norm, epsilon=epsilon, clean_eval_setting="toy")
+            spec["perturbation_fn_gpu"] = {"boundary": "truncate" if norm == "linf" else "clip"}
             if kind == "mscr":
                 spec["separation"] = {"splits": ["test"], "num_points": 8, "min_distance": 2 * epsilon, "pair": [0, 1]}
         if self.test_fraction is not None:

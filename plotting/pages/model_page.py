@@ -141,11 +141,12 @@ def _noise(site: SiteData, points: Mapping[str, Point], changes: Mapping[str, Ch
 
 
 def _levels(site: SiteData, changes: Mapping[str, Change]) -> Sequence[str]:
-    """Where noise levels come from, in sentences."""
+    """Where noise levels come from, and what their numbers do not tell, in sentences."""
     found = []
     for change in changes.values():
         if (separation := site.setting(change.setting).spec.get("separation")) is not None:
             found.append(f"{change.setting}: the level is half of {separation_words(separation)}.")
+        found += change.notes
     return list(dict.fromkeys(found))
 
 

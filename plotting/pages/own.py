@@ -13,7 +13,7 @@ from plotting.pages.origins import Origin, origins
 from testbed.fingerprint import fingerprint
 from testbed.metrics.comparison import NETTED
 from testbed.records import MetricValue, Shift
-from testbed.report import former_words, undefined_words
+from testbed.report import clean_parent_words, clipping_lines, few_runs_lines, former_words, undefined_words
 from testbed.results.corruption import corruption_grids
 from testbed.results.corruption_report import Column, CorruptionReport, corruption_report
 from testbed.results.point_numerics import numerics_words
@@ -40,6 +40,7 @@ class Change:
         n: images.
         num_draws: draws of the noise in a run.
         num_runs: runs that are taken together.
+        notes: which accuracy is the clean one, and what clipped noise and few fitted models do not tell, in sentences.
     """
 
     setting: str
@@ -49,6 +50,7 @@ class Change:
     n: int
     num_draws: int
     num_runs: int
+    notes: Sequence[str] = ()
 
     @property
     def relative_accuracy(self) -> MetricValue:
@@ -181,8 +183,10 @@ def _changes(groups: Sequence[Group], table: pd.DataFrame, labels: _Labels) -> d
 def _change(group: Group, shift: Shift, metrics: Mapping[str, MetricValue]) -> Change:
     first = group[0].evaluation
     clean = group[0].clean.setting if group[0].clean else shift.clean_eval_setting
+    parent = None if shift.family.startswith(CORRUPTIONS) else clean_parent_words(group)  # else a line for each of 75
+    notes = [*([f"{parent}."] if parent else []), *clipping_lines([group]), *few_runs_lines([group])]
     return Change(setting=first.setting, clean=clean, shift=shift, metrics=metrics, n=first.n,
-                  num_draws=first.num_draws, num_runs=len(group))  # fmt: skip
+                  num_draws=first.num_draws, num_runs=len(group), notes=notes)  # fmt: skip
 
 
 def _single_runs(table: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, MetricValue]]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from plotting.pages.data import SiteData, point_cell
 from plotting.pages.names import file_stem
+from plotting.pages.own import Change
 from plotting.pages.settings import MEAN, Setting
 from plotting.pages.tables import MISSING, Cell, Column, Table, count_cell, metric_cell, text_cell
 
@@ -46,6 +47,7 @@ class SettingPage:
     address: str
     definition: str
     level: str
+    notes: Sequence[str]
     parts: Sequence[Setting]
     means: Sequence[Setting]
     clean: Setting | None
@@ -64,6 +66,7 @@ def setting_page(site: SiteData, setting: Setting) -> SettingPage:
         address=str(setting.card.get("address") or ""),
         definition=_definition(setting),
         level="" if separation is None else f"The level is half of {separation_words(separation)}.",
+        notes=list(dict.fromkeys(note for change in _changes(site, setting).values() for note in change.notes)),
         parts=[site.setting(name) for name in setting.parts if site.has_setting(name)],
         means=[other for other in site.settings if setting.name in other.parts],
         clean=clean,
@@ -125,10 +128,13 @@ def _definition(setting: Setting) -> str:
     return json.dumps(shown, indent=2, sort_keys=True, ensure_ascii=False, default=str) if shown else ""
 
 
+def _changes(site: SiteData, setting: Setting) -> dict[str, Change]:
+    """Of each of our own models that was evaluated on the setting."""
+    return {entry: known[setting.name] for entry, known in site.own.changes.items() if setting.name in known}
+
+
 def _ranking(site: SiteData, setting: Setting) -> Table:
-    changes = {
-        entry: known[setting.name] for entry, known in site.own.changes.items() if setting.name in known
-    }  # fmt: skip
+    changes = _changes(site, setting)
     columns = [
         Column("model", "text"), Column("type", "text", filter="type"), Column("source", "text", filter="source"),
         Column("accuracy %", has_interval=True), Column("n", title="images behind the number"),

@@ -10,7 +10,7 @@ from plotting.safety_case.pictures import corruption_picture
 from plotting.safety_case.statements import cell_words, highest_losses, percent
 
 from testbed.metrics.corruption import RELATIVE
-from testbed.report import interval_cell, undefined_words
+from testbed.report import few_runs_lines, interval_cell, undefined_words
 from testbed.results import Precision
 from testbed.results.corruption import DatasetGrids, corruption_grids
 from testbed.results.corruption_choice import family_words
@@ -114,6 +114,7 @@ def _notes(report: CorruptionReport, confidence: float) -> Iterator[str]:
     for name, number in report.left_out.items():
         yield f"{number} settings of {name} are of other samples and left out."
     yield from undefined_words(report.undefined)
+    yield from few_runs_lines(group for column in report.columns for group in column.stored.groups.values())
     for column in report.columns:
         if column.stored.warning:
             yield f"{column.stored.name}: {column.stored.warning}."

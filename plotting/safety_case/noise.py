@@ -11,7 +11,14 @@ from plotting.safety_case.pictures import noise_pictures
 from plotting.safety_case.statements import bounds_of, percent
 
 from testbed.records import MetricValue
-from testbed.report import clean_parent_words, interval_cell, noise_words, separation_words
+from testbed.report import (
+    clean_parent_words,
+    clipping_lines,
+    few_runs_lines,
+    interval_cell,
+    noise_words,
+    separation_words,
+)
 from testbed.results import Precision
 from testbed.results.mscr import MscrRow, mscr_rows
 from testbed.results.runs import accuracies_over_runs
@@ -125,6 +132,8 @@ def _notes(rows: Sequence[MscrRow], separations: Mapping[str, Mapping[str, Any]]
         "'loss' and 'gain' exclude 0."
     )
     yield from (f"{words}." for words in dict.fromkeys(clean_parent_words(row.runs) for row in rows) if words)
+    yield from few_runs_lines(row.runs for row in rows)
+    yield from clipping_lines(row.runs for row in rows)
     for row in rows:
         setting, shift = row.evaluation.setting, shift_of(row.runs)
         if separation := separations.get(setting):

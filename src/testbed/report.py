@@ -208,6 +208,29 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:SHOWN])}{more}"
 
 
+def clipping_words(evaluation: Evaluation) -> str | None:
+    """That clipping shortens the noise, where it did; None for other noise.
+
+    By how much depends on the pixels, which are not at hand where results are printed, so no number is given. Noise in
+    the L-infinity ball that is clipped keeps its radius wherever one pixel is far enough from 0 and 1.
+    """
+    shift, noise = evaluation.shift, evaluation.setting_spec.get("perturbation_fn_gpu")
+    if shift is None or not shift.family.startswith(("gaussian", "uniform-l2", "uniform-l1")):
+        return None
+    if not isinstance(noise, dict) or noise.get("boundary") != "clip":
+        return None
+    return (
+        "the noise is clipped to [0, 1] after it is drawn, so it is shorter than its level says in images with values "
+        "near 0 or 1"
+    )
+
+
+def clipping_lines(groups: Iterable[Sequence[Run]]) -> list[str]:
+    """A sentence for each setting among groups of runs whose noise clipping shortens."""
+    found = {group[0].evaluation.setting: clipping_words(group[0].evaluation) for group in groups}
+    return [f"{setting}: {words}." for setting, words in found.items() if words]
+
+
 def few_runs_words(num_fits: int) -> str | None:
     """What intervals over so few fitted models do not tell; None where they are enough, or one."""
     from scipy.special import stdtrit
@@ -221,11 +244,17 @@ def few_runs_words(num_fits: int) -> str | None:
     )
 
 
+def few_runs_lines(groups: Iterable[Sequence[Run]]) -> list[str]:
+    """A sentence for each number of fitted models among groups of runs that is too small to tell how models vary."""
+    found = map(few_runs_words, sorted({len(by_fit(group)) for group in groups}))
+    return [f"{words}." for words in found if words]
+
+
 def _cautions(result: Result) -> str:
     """What the intervals of a result do not say, behind a semicolon each."""
     said = [SHARED_DRAWS] if has_shared_draws(result.runs) else []
-    few = few_runs_words(len(by_fit(result.runs)))
-    return "".join(f"; {one}" for one in (said if few is None else [*said, few]))
+    more = clipping_words(result.evaluation), few_runs_words(len(by_fit(result.runs)))
+    return "".join(f"; {one}" for one in (*said, *filter(None, more)))
 
 
 def _worst_class(result: Result) -> str:

@@ -201,6 +201,7 @@ def test_fitted_runs_are_told_with_their_seeds(filler: Filler) -> None:
     assert "Student's t over 2 runs" in part(case, "Statement").leading[1]
     assert "--seeds 0 1" in part(case, "Commands").commands[0]
     assert any("2 fitted models" in line for line in part(case, "What was not tested").points)
+    assert any("2 runs tell little" in note for note in part(case, "Noise and attacks").notes)
 
 
 class Reader(HTMLParser):

@@ -212,3 +212,15 @@ def test_the_command_writes_a_site_and_refuses_a_folder_of_other_files(small: Pa
     (out / "site.json").unlink()
     with pytest.raises(DataError, match="other files"):
         CliRunner().invoke(main, [*given, "--override", "--quiet"], standalone_mode=False, catch_exceptions=False)
+
+
+def test_what_few_fitted_models_do_not_tell_stands_on_the_pages_of_model_and_setting(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.sqlite") as store:
+        filler = Filler(store)
+        for name, num_runs in (("three", 3), ("five", 5)):
+            filler.runs(filler.model(name), {0.0: [[90]] * num_runs, EPSILON_MIN: [[80]] * num_runs})
+        site = read_site(store)
+    levels = {entry.model: " ".join(model_page(site, entry).levels) for entry in site.entries}
+    assert "3 runs tell little" in levels["three"]
+    assert "tell little" not in levels["five"]
+    assert ["3 runs tell little" in words for words in setting_page(site, site.setting(NOISE)).notes] == [True]

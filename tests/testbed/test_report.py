@@ -52,6 +52,12 @@ def test_noise_that_all_samples_share_is_said_to_be_of_these_draws(lab: Any) -> 
     assert SHARED_DRAWS not in _text(lab, {"toy-mscr-linf": right})
 
 
+def test_noise_that_clipping_shortens_is_said_to_be_shorter(lab: Any) -> None:
+    right = [1] * 7 + [0]
+    assert "shorter than its level" in _text(lab, {"toy-mscr-l2": right})
+    assert "shorter than its level" not in _text(lab, {"toy-mscr-linf": right})
+
+
 def test_what_a_setting_measures_itself_stands_in_a_line_of_its_own() -> None:
     """Else the accuracy of all frames would be taken for that of anchors with all their frames."""
     values = [MetricValue(name="top1", value=80.0, n=5), MetricValue(name="pm10", value=50.0, n=2, ci_low=1, ci_high=9)]

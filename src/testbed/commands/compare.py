@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from testbed.commands.action import Options, print_json, reading
 from testbed.commands.precision import precision_of, precision_words
-from testbed.report import SHARED_DRAWS, WIDTH, aligned_table, former_words, interval_cell, undefined_words
+from testbed.report import (
+    SHARED_DRAWS,
+    WIDTH,
+    aligned_table,
+    few_runs_lines,
+    former_words,
+    interval_cell,
+    undefined_words,
+)
 
 if TYPE_CHECKING:
     from testbed.results import Precision
@@ -60,6 +68,7 @@ def _text(rows: Sequence[PairRow], models: tuple[str, str], precision: Precision
     shared = dict.fromkeys(row.evaluation.setting for row in rows if has_shared_draws([pair[0] for pair in row.runs]))
     notes += [f"{setting}: {SHARED_DRAWS}." for setting in shared]
     notes += undefined_words({row.evaluation.setting: row.reason for row in rows if row.reason})
+    notes += few_runs_lines([pair[0] for pair in row.runs] for row in rows)
     warnings = dict.fromkeys((model, warning) for row in rows for model, warning in row.warnings.items())
     notes += [f"{model}: {warning}." for model, warning in warnings]
     notes += [f"The two models computed in different ways: {way}." for way in ways if " and " in way]

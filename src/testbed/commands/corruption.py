@@ -14,7 +14,7 @@ from testbed.commands.mscr import fill_command
 from testbed.commands.precision import precision_of, precision_words
 from testbed.errors import DataError, TestbedError, UnknownNameError
 from testbed.records import MetricValue
-from testbed.report import WIDTH, aligned_table, former_words, interval_cell, undefined_words
+from testbed.report import WIDTH, aligned_table, few_runs_lines, former_words, interval_cell, undefined_words
 
 if TYPE_CHECKING:
     from testbed.metrics.intervals import Side
@@ -230,6 +230,7 @@ def _notes(report: CorruptionReport, precision: Precision) -> Iterator[str]:
     )
     yield "; ".join(_sample_words(column.stored) for column in report.columns) + "."
     yield from _nonfinite(report)
+    yield from few_runs_lines(group for column in report.columns for group in column.stored.groups.values())
     yield from (f"{one.name}: {warning}." for one in (c.stored for c in report.columns) if (warning := one.warning))
     if report.marks:
         yield (

@@ -19,7 +19,8 @@ from testbed.report import (
     WIDTH,
     aligned_table,
     clean_parent_words,
-    few_runs_words,
+    clipping_lines,
+    few_runs_lines,
     former_words,
     interval_cell,
     separation_words,
@@ -166,9 +167,8 @@ def _notes(
     for words in dict.fromkeys(clean_parent_words(row.runs) for row in rows):
         if words:
             yield f"{words}."
-    for num_fits in sorted({row.num_fits for row in rows}):
-        if words := few_runs_words(num_fits):
-            yield f"{words}."
+    yield from few_runs_lines(row.runs for row in rows)
+    yield from clipping_lines(row.runs for row in rows)
     yield (
         f"real?: the {kind} of robust - clean hold together with {100 * precision.confidence:g} % (Bonferroni over "
         f"{len(rows)}); 'loss' and 'gain' exclude 0."

@@ -129,10 +129,15 @@ class EvaluatedSamples:
             return list(connection.execute(wanted).scalar_one())
 
     @cached_property
-    def _run_split(self) -> RunSplit | None:
+    def setting_spec(self) -> dict[str, Any]:
+        """The definition of the setting, as it was when it was evaluated."""
         is_its = setting_versions.c.id == self._setting_version_id
         with self._database.reading() as connection:
-            return RunSplit.of_spec(connection.execute(select(setting_versions.c.spec).where(is_its)).scalar_one())
+            return dict(connection.execute(select(setting_versions.c.spec).where(is_its)).scalar_one())
+
+    @cached_property
+    def _run_split(self) -> RunSplit | None:
+        return RunSplit.of_spec(self.setting_spec)
 
     @cached_property
     def _dataset(self) -> Row[Any]:

@@ -94,6 +94,7 @@ def test_fitted_models_show_their_spread(options: Any, lab: Any, capsys: Any) ->
     values = [17 / 24, 17 / 24, 16 / 24]
     assert rows["sd over runs"].split()[3] == f"{100 * np.std(values, ddof=1):.2f}"
     assert "fitted: 8 samples x 1 draw with each of 3 fitted models, seeds 0, 1, 2" in rows[""]
+    assert "3 runs tell little" in rows[""]
     assert "intervals of the difference, Holm" in rows[""]
 
 

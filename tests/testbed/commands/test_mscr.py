@@ -182,6 +182,17 @@ def test_few_fitted_models_are_said_to_tell_little(options: Any, lab: Any, capsy
     assert few_runs_words(1) is few_runs_words(5) is None
     mscr(options)
     assert "tell little" not in capsys.readouterr().out
-    lab.pair("net-a", CLEAN, np.roll(LOST, 1), fit_seed=1)
+    for model in options["compare"]:
+        lab.pair(model, CLEAN, np.roll(LOST, 1), fit_seed=1)
+    for command in (mscr, compare):
+        command(options)
+        assert "2 runs tell little" in capsys.readouterr().out
+
+
+def test_noise_that_clipping_shortens_is_said_to_be_shorter(options: Any, lab: Any, capsys: Any) -> None:
     mscr(options)
-    assert "2 runs tell little" in capsys.readouterr().out
+    assert "is shorter than its level" not in " ".join(capsys.readouterr().out.split())
+    lab.pair("net-a", CLEAN, LOST, setting="toy-mscr-l2")
+    mscr(options)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "toy-mscr-l2: the noise is clipped to [0, 1] after it is drawn, so it is shorter than its level" in out
