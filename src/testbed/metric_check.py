@@ -36,7 +36,17 @@ def verify(store: Reader) -> Verification:
 
 def repair(store: Store, findings: Iterable[Finding]) -> int:
     """Computes the metrics that are not those of their predictions again; returns of how many evaluations."""
-    ids = {finding.metrics_of for finding in findings if finding.metrics_of is not None}
+    return _repaired(store, {finding.metrics_of for finding in findings if finding.metrics_of is not None})
+
+
+def repair_damaged(store: Store) -> int:
+    """Computes the metrics of which a row is not as it was written again; returns of how many evaluations."""
+    with store.writing() as connection:
+        ids = digests.damaged_metrics(connection)
+    return _repaired(store, ids)
+
+
+def _repaired(store: Store, ids: set[int]) -> int:
     if not ids:
         return 0
     with store.writing() as connection:

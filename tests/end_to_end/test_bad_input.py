@@ -137,7 +137,7 @@ def test_models_that_fail_are_named_and_the_others_finish(command: Command, plug
     assert found["raises"]["status"] == "failed"
     assert found["raises"]["reason"] == "ValueError: no such layer (toys.py, line 10)"
     assert found["wrong-shape"]["status"] == "failed"
-    assert "shape (64, 10, 1) for 64 images" in found["wrong-shape"]["reason"]
+    assert "shape (8, 10, 1) for 8 images" in found["wrong-shape"]["reason"]
     assert found["aborts"]["status"] == "failed"
     assert "signal SIGABRT" in found["aborts"]["reason"]
     assert "3 times" in found["aborts"]["reason"]

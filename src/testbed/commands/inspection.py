@@ -16,10 +16,12 @@ from testbed.store.store import Store
 
 def recompute(options: Options) -> None:
     """Computes every metric again from what is stored."""
+    from testbed.metric_check import repair_damaged
     from testbed.results import recompute
 
     definitions(options)
     with writing(options, "--recompute") as store:
+        repair_damaged(store)
         say(f"Recomputed the metrics of {recompute(store)} evaluation(s).")
 
 

@@ -111,7 +111,9 @@ class Data:
         return samples
 
     def _check_classes(self, setting: EvalSetting, dataset: Dataset, samples: Samples) -> None:
-        """Refuses classes that the data set does not have, and a whole data set that lacks some; of a part says so.
+        """Refuses classes that the data set does not have, and a whole data set that lacks some; of others says so.
+
+        Where most classes are absent, a part is meant.
 
         Raises: DataError: as said.
         """
@@ -120,9 +122,11 @@ class Data:
         if (difference := self._differences[id(samples)]) is None:
             return
         told = f"Data set '{dataset.name}' ({samples.split}) has other classes than it is published with: {difference}."
-        if difference.too_many or (setting.size is not None and setting.idx_subsample_list is None):
+        is_part = len(difference.too_few) >= len(np.unique(samples.targets))
+        is_whole = setting.size is not None and setting.idx_subsample_list is None and not is_part
+        if difference.too_many or is_whole:
             raise DataError(f"{told} Check the folders of classes: what was extracted, and whether one was renamed.")
-        if len(difference.too_few) < len(np.unique(samples.targets)):  # where most are absent, a part is meant
+        if not is_part:
             self.warn_once(told)
 
     def _copies(self, dataset: Dataset, clean: Samples, corrupted: tuple[str, int | None], suffix: str) -> Samples:

@@ -69,5 +69,5 @@ def steadiness(
         change=change / spread if spread else (float("inf") if change else 0.0),
         num_changed=int(np.count_nonzero(predictions(first) != predictions(second))),
         n=len(first),
-        is_steady=change <= allowed and np.array_equal(*finite),
+        is_steady=change <= allowed and bool((finite[0] == finite[1]).all()),
     )

@@ -171,6 +171,11 @@ def check_settings(connection: Connection, where: ColumnElement[bool] | None = N
     check(connection, datasets, datasets.c.id.in_(select(version.dataset_id).where(is_it)))
 
 
+def damaged_metrics(connection: Connection) -> set[int]:
+    """The evaluations with a metric that is not as it was written."""
+    return {row.evaluation_id for row in damaged_rows(connection, metrics) if not isinstance(row, str)}
+
+
 def delete_damaged_metrics(connection: Connection, evaluation_ids: Collection[int]) -> None:
     """Takes out the metrics of these evaluations that are not as they were written, for others to take their place."""
     keys = [(row.evaluation_id, row.name) for row in damaged_rows(connection, metrics) if not isinstance(row, str)]
