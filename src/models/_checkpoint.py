@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +16,9 @@ if TYPE_CHECKING:
 NESTED_UNDER = ("state_dict", "model_state_dict", "model", "net")
 WRAPPER_PREFIXES = ("module.", "_orig_mod.")  # left by DataParallel and by torch.compile
 AVERAGING_KEYS = ("n_averaged",)  # beside the parameters in torch's own average of weights
-TRAINING_KEYS = (
-    "optim",
-    "lr_sched",
-    "scheduler",
-    "scaler",
-    "amp",
-    "loss",
-    "criterion",
-)  # begin what no network is under
+# What training keeps beside the network begins so.
+TRAINING_KEYS = ("optim", "lr_sched", "scheduler", "scaler", "amp", "loss", "criterion")
+_AVERAGE = re.compile(r"(^|[._])(ema|swa|avg|averaged?|shadow)($|[._])")  # names of averages of weights
 DEEPEST = 4  # dicts in dicts that weights are looked for in
 SHOWN_KEYS = 3
 
@@ -92,58 +87,83 @@ def read_state(path: Path, weights_key: str | None = None) -> dict[str, Tensor]:
     sets = dict(_weight_sets(content))
     if weights_key is None:
         weights_key = _only_key(sets, path)
-    elif weights_key not in sets:
+    elif weights_key not in (sets := sets | _by_prefix(sets)):
+        held = ", ".join(f"{key or '(the file itself)'} ({len(state)} tensors)" for key, state in sets.items())
         raise DefinitionError(
-            f"Checkpoint '{path}' holds no weights under --weights-key {weights_key}, but {_named(sets) or 'none'}."
+            f"Checkpoint '{path}' holds no weights under --weights-key {weights_key}, but {held or 'none'}."
         )
-    return _without_prefixes({key: value for key, value in sets[weights_key].items() if key not in AVERAGING_KEYS})
+    return _bare(sets[weights_key])
 
 
 def _weight_sets(content: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """Every dict of tensors in a checkpoint, by the keys that lead to it; what an optimizer keeps is none."""
+    """The tensors in a checkpoint by the keys that lead to the dict they are in; what an optimizer keeps is no set.
+
+    Plain values beside tensors, such as the decay of an average, are left out; a list of tensors has numbers for names.
+    """
     from torch import Tensor
 
-    if not isinstance(content, Mapping) or not content or not all(isinstance(name, str) for name in content):
+    if isinstance(content, list) and depth:
+        content = {str(position): value for position, value in enumerate(content)}
+    if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
         return
-    if all(isinstance(value, Tensor) for value in content.values()):
-        yield key, dict(content)
-        return
-    for name, value in content.items() if depth < DEEPEST else ():
+    inner = {name: value for name, value in content.items() if isinstance(value, Mapping | list)}
+    if not inner and (state := {name: value for name, value in content.items() if isinstance(value, Tensor)}):
+        yield key, state
+    for name, value in inner.items() if depth < DEEPEST else ():
         if not name.startswith(TRAINING_KEYS):
             yield from _weight_sets(value, f"{key}.{name}" if key else name, depth + 1)
+
+
+def _by_prefix(sets: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, Tensor]]:
+    """The parts of sets whose names begin alike, as in one dict of `model.NAME` and `model_ema.NAME`."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for key, state in sets.items():
+        for name, value in state.items():
+            first, dot, rest = name.partition(".")
+            if dot:
+                parts.setdefault(f"{key}.{first}" if key else first, {})[rest] = value
+    return parts
 
 
 def _only_key(sets: Mapping[str, Mapping[str, Tensor]], path: Path) -> str:
     """The key of the weights that are meant where none is named."""
     usual = [key for key in sets if set(_parts(key)) <= set(NESTED_UNDER)]
     if not usual:
-        choices = f" It has {_named(sets)}: choose with --weights-key NAME." if sets else ""
+        choices = f" It has {', '.join(sets)}: choose with --weights-key NAME." if sets else ""
         raise DataError(
             f"Checkpoint '{path}' holds no state dict, on its own or under {', '.join(NESTED_UNDER)}.{choices} "
             "Save one with torch.save(network.state_dict(), FILE)."
         )
     first = min(usual, key=lambda key: [NESTED_UNDER.index(part) for part in _parts(key)])
-    names = _bare_names(sets[first])
-    twins = [key for key in sets if 2 * len(names & _bare_names(sets[key])) >= len(names)]
-    if len(twins) > 1:
+    state, nested = _bare(sets[first]), _by_prefix({key: other for key, other in sets.items() if key != first})
+    others = {key: _bare(other) for key, other in {**sets, **nested}.items() if key != first}
+    twins = [key for key, other in others.items() if _is_twin(other, state)]
+    averages = [key for key in others if _AVERAGE.search(key)]
+    if twins or averages:
+        found = dict.fromkeys([first, *twins, *averages])
+        meant = [key for key in twins if key in averages] or twins or [first]
+        which = " Libraries that keep an average of the weights mean that one." if averages else ""
         raise DefinitionError(
-            f"Checkpoint '{path}' holds several sets of the same weights: {', '.join(twins)}. Which one is meant, the "
-            "file does not say; libraries that keep an average of the weights (ema) mean that one. Choose with "
-            f"--weights-key {twins[-1]}, or another of them."
+            f"Checkpoint '{path}' holds several sets of the same weights: {', '.join(found)}. Which one is meant, the "
+            f"file does not say.{which} Choose with --weights-key {meant[-1]}, or another of them."
         )
     return first
 
 
+def _is_twin(other: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> bool:
+    """Whether a set holds at least half of the same parameters, with other values."""
+    from torch import equal
+
+    shared = state.keys() & other.keys()
+    return 2 * len(shared) >= len(state) and not all(equal(state[name], other[name]) for name in shared)
+
+
+def _bare(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return _without_prefixes({key: value for key, value in state.items() if key not in AVERAGING_KEYS})
+
+
 def _parts(key: str) -> list[str]:
     return key.split(".") if key else []
-
-
-def _bare_names(state: Mapping[str, Tensor]) -> set[str]:
-    return set(_without_prefixes({key: value for key, value in state.items() if key not in AVERAGING_KEYS}))
-
-
-def _named(sets: Mapping[str, Mapping[str, Tensor]]) -> str:
-    return ", ".join(f"{key or '(the file itself)'} ({len(state)} tensors)" for key, state in sets.items())
 
 
 def _with_state(network: nn.Module, state: dict[str, Tensor], path: Path) -> nn.Module:

@@ -26,7 +26,7 @@ def asked(function: Callable[[], T], *, what: str) -> T:
             return function()
     except TestbedError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         files = [frame.filename for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
         where = f" in {files[0]}" if files else ""  # the function's own file, not that of a library it calls
         reason = reason_in(Path(files[0] if files else __file__), error)

@@ -79,11 +79,28 @@ def shadow(ema):
     return {"decay": 0.99, "shadow": {name: value for name, value in ema.items() if "running" not in name}}
 
 
+def prefixed(prefix, state):
+    return {f"{prefix}.{name}": value for name, value in state.items()}
+
+
 SEVERAL = {
     "timm": (lambda raw, ema: {"state_dict": raw, "state_dict_ema": ema}, "state_dict", "state_dict_ema"),
     "deit": (lambda raw, ema: {"model_ema": ema, "model": raw}, "model", "model_ema"),
     "torch's average": (lambda raw, ema: {"model": raw, "swa": swa(ema)}, "model", "swa"),
     "parameters alone": (lambda raw, ema: {"net": raw, "ema": shadow(ema)}, "net", "ema.shadow"),
+    "a decay beside the average": (
+        lambda raw, ema: {"state_dict": raw, "ema_state_dict": {"decay": 0.99, "num_updates": 3, **ema}},
+        "state_dict",
+        "ema_state_dict",
+    ),
+    "two networks in the average": (
+        lambda raw, ema: {
+            "model": raw,
+            "ema": {"step": torch.tensor(3), **prefixed("online", raw), **prefixed("ema_model", ema)},
+        },
+        "model",
+        "ema.ema_model",
+    ),
     "neither under a usual name": (lambda raw, ema: {"params": raw, "params_ema": ema}, "params", "params_ema"),
 }
 
@@ -96,6 +113,22 @@ def test_several_sets_of_weights_are_refused_until_one_is_chosen(network, tmp_pa
         read_state(tmp_path / "net.pt")
     assert torch.equal(read_state(tmp_path / "net.pt", plain)["0.weight"], network[0].weight)
     assert torch.equal(read_state(tmp_path / "net.pt", average)["0.weight"], torch.ones(4, 3))
+
+
+def test_an_average_without_names_is_refused_with_what_can_be_chosen(network, tmp_path):
+    state = network.state_dict()
+    torch.save({"model": state, "ema": {"decay": 0.9, "shadow_params": list(state.values())}}, tmp_path / "net.pt")
+    with pytest.raises(DefinitionError, match=r"ema\.shadow_params.*Choose with --weights-key model,"):
+        read_state(tmp_path / "net.pt")
+    assert read_state(tmp_path / "net.pt", "model").keys() == state.keys()
+
+
+def test_equal_sets_and_parts_of_one_dict_by_their_prefix_are_no_riddle(network, tmp_path):
+    state, average = network.state_dict(), averaged(network).state_dict()
+    torch.save({"model": state, "best_model": state}, tmp_path / "equal.pt")
+    assert same(network, load_checkpoint(fresh(), tmp_path / "equal.pt"))
+    torch.save(prefixed("model", state) | prefixed("model_ema", average), tmp_path / "flat.pt")
+    assert torch.equal(read_state(tmp_path / "flat.pt", "model_ema")["0.weight"], torch.ones(4, 3))
 
 
 def test_an_unknown_key_of_weights_is_told_with_those_that_there_are(network, tmp_path):

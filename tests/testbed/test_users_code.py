@@ -134,3 +134,11 @@ def test_an_exception_of_a_users_function_is_one_line(
     assert done.code == 2
     assert re.match(f"Error: {told}.*, line \\d+\\)", done.err)
     assert len(done.err.splitlines()) == 1
+
+
+def test_users_code_that_leaves_the_program_is_an_error_like_any_other() -> None:
+    def leave() -> None:
+        sys.exit(0)
+
+    with pytest.raises(DataError, match=r"The loader of 'mine' failed.*SystemExit: 0"):
+        asked(leave, what="The loader of 'mine'")

@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 from testbed.errors import StoreError, suggestion
 from testbed.masking import HARMLESS, masked
 
+_MISTYPED_URL = re.compile(r"(postgres|postgresql|mysql|mariadb|sqlite)[\w+]*:|[^/\s]*:[^/\s]*@")
 _CONNECTION_STRING = re.compile(r"(^|\s)(host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
 
 
@@ -31,6 +32,11 @@ def parse_url(url: str | Path) -> URL:
                 "The database is given as a connection string of the form host=... dbname=.... Write it as "
                 "postgresql+psycopg://USER@HOST/NAME, with other options behind a '?'."
             )
+        if _MISTYPED_URL.match(url) and not Path(url).exists():
+            raise StoreError(
+                "The database is given in a form that is neither a URL nor likely the path of a file: a URL has '://' "
+                "behind its kind. Give sqlite:///FILE, the path of a file, or postgresql+psycopg://USER@HOST:PORT/NAME."
+            )
         return URL.create("sqlite", database=url)
     try:
         parsed = make_url(url)
@@ -46,9 +52,16 @@ def parse_url(url: str | Path) -> URL:
 def _check_parts(url: URL, shown: str, *, has_options: bool) -> None:
     kind = url.get_backend_name()
     if kind == "postgresql":
+        if "@" in (url.host or "") or "#" in (url.database or ""):
+            raise StoreError(
+                "The database's URL has an '@' or a '#' within a part of it. Write it as %40 or %23, in a password too."
+            )
         _check_options(url, shown)
     elif kind != "sqlite":
-        raise StoreError(f"Databases of the kind '{kind}' are not supported. Give sqlite:///FILE.")
+        raise StoreError(
+            f"Databases of the kind '{kind}' are not supported. Give sqlite:///FILE or "
+            "postgresql+psycopg://USER@HOST:PORT/NAME."
+        )
     elif url.database in (None, "", ":memory:") and not has_options:
         raise StoreError(f"'{shown}' names no file. Give sqlite:///FILE: results must outlive the program.")
     elif url.host or url.username or url.password or url.port:

@@ -15,7 +15,7 @@ from testbed.errors import DefinitionError
 from testbed.metrics.steadiness import COARSE, EXACT, Tolerance, steadiness
 
 NUM_KEPT = 8  # images
-FEWEST = 4
+FEWEST = 2
 EVERY = 5_000  # images that a model answers between two checks; with one at the end of a worker's turn, under 1 %
 _ORDER = (6, 3, 0, 5, 2, 7, 4, 1)
 _COARSE_TYPES = (torch.float16, torch.bfloat16)

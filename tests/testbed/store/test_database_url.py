@@ -8,6 +8,7 @@ import pytest
 from tests.postgresql import Server
 
 from testbed.errors import StoreError
+from testbed.store.database_url import parse_url
 from testbed.store.store import Store
 
 HIDDEN = "tops3cret"
@@ -79,6 +80,22 @@ def test_a_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     for url in (tmp_path / "a\udcff.sqlite", f"sqlite:///{tmp_path}/a\udcff.sqlite", "postgresql+psycopg:///d\udcff"):
         with pytest.raises(StoreError, match=r"is not UTF-8. Give another"):
             Store.open(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:p@tops3cret@127.0.0.1:1/db",
+        "postgresql://me@127.0.0.1:1/db#password=tops3cret",
+        "postgresql:/me:tops3cret@host/db",
+        "me:tops3cret@127.0.0.1/db",
+        "sqlite:relative.sqlite",
+    ],
+)
+def test_a_mistyped_url_is_refused_and_shows_no_secret(url: str) -> None:
+    with pytest.raises(StoreError) as found:
+        parse_url(url)
+    assert "tops3cret" not in str(found.value)
 
 
 def test_a_port_that_is_no_number_is_refused_as_an_option_too() -> None:
