@@ -89,7 +89,8 @@ def shown_url(url: URL) -> str:
     """A URL without secrets that names the same database; a path alone where its URL could not be read again."""
     if url.get_backend_name() != "sqlite":
         return masked(url.render_as_string(hide_password=True))
-    return str(url.database) if "?" in str(url.database) else url.render_as_string()
+    path = str(url.database)
+    return path if any(mark in path for mark in "?#%") else f"sqlite:///{path}"
 
 
 def secrets_of(url: URL) -> list[str]:

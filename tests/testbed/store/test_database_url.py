@@ -8,7 +8,7 @@ import pytest
 from tests.postgresql import Server
 
 from testbed.errors import StoreError
-from testbed.store.database_url import parse_url
+from testbed.store.database_url import parse_url, shown_url
 from testbed.store.store import Store
 
 HIDDEN = "tops3cret"
@@ -80,6 +80,14 @@ def test_a_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     for url in (tmp_path / "a\udcff.sqlite", f"sqlite:///{tmp_path}/a\udcff.sqlite", "postgresql+psycopg:///d\udcff"):
         with pytest.raises(StoreError, match=r"is not UTF-8. Give another"):
             Store.open(url)
+
+
+@pytest.mark.parametrize("name", ["Übung 1", "run #3", "100%", "a%20b", "plain"])
+def test_the_name_of_a_file_is_shown_as_it_was_given_and_names_it_again(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name / "s.sqlite"
+    shown = shown_url(parse_url(file))
+    assert shown.endswith(str(file))
+    assert parse_url(shown).database == str(file)
 
 
 @pytest.mark.parametrize(
