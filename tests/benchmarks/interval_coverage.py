@@ -11,7 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+
+from measuring import write_table
 
 from testbed.metrics.changes import relative_change
 from testbed.metrics.intervals import Interval, clustered_proportion, weighted_proportion
@@ -173,16 +176,21 @@ def coverage(scenario: Scenario, *, repeats: int, seed: int = 0, batch: int = 50
 
 
 def print_table(found: Iterator[Scenario], description: str | None) -> None:
-    """Prints the coverage of scenarios in percent, as the command line asks."""
+    """Prints the coverage of scenarios in percent, and writes it as a table, as the command line asks."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--repeats", type=int, default=10_000, help="experiments per scenario")
-    parser.add_argument("--only", default="", help="scenarios whose name contains this")
+    parser.add_argument("--only", nargs="+", default=[""], help="scenarios whose name contains one of these")
+    parser.add_argument("--output", type=Path, help="a file for the table, without an ending")
     arguments = parser.parse_args()
+    rows: list[dict[str, object]] = []
     print(f"{'scenario':115} covered too high  too low    width least")
     for scenario in found:
-        if arguments.only in scenario.name:
-            shown = [f"{100 * value:8.2f}" for value in coverage(scenario, repeats=arguments.repeats).values()]
-            print(f"{scenario.name:115}{' '.join(shown)}", flush=True)
+        if any(part in scenario.name for part in arguments.only):
+            shares = {name: 100 * value for name, value in coverage(scenario, repeats=arguments.repeats).items()}
+            print(f"{scenario.name:115}{' '.join(f'{value:8.2f}' for value in shares.values())}", flush=True)
+            rows.append({"scenario": scenario.name, **{name: round(value, 2) for name, value in shares.items()}})
+    if arguments.output is not None:
+        write_table(rows, arguments.output, repeats=arguments.repeats)
 
 
 if __name__ == "__main__":
