@@ -1,7 +1,8 @@
 """Prints how often 95 % intervals of changes, of two models and over runs cover the truth, by simulation:
 python tests/benchmarks/change_coverage.py
 
-The table of three fitted runs: --repeats 2000 --only ", 3 models" "3 fits" "of 3 runs" --output results/benchmarks/few_runs"""
+Three fitted runs: --repeats 2000 --only ", 3 models" "3 fits" "of 3 runs" --output results/benchmarks/few_runs
+"""
 
 from __future__ import annotations
 
