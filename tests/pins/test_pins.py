@@ -47,3 +47,16 @@ def evaluated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def test_a_plugin_is_stored_under_the_same_names_with_the_same_bytes(evaluated: tuple[Any, Any]) -> None:
     assert evaluated[0] == PINS["evaluations"]
+
+
+def test_what_is_printed_as_json_keeps_its_names_and_values(evaluated: tuple[Any, Any]) -> None:
+    assert rounded(evaluated[1]) == rounded(PINS["json"])
+
+
+def rounded(value: Any) -> Any:
+    """A JSON-able value with ten digits of its numbers: the last ones differ between processors."""
+    if isinstance(value, dict):
+        return {name: rounded(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [rounded(entry) for entry in value]
+    return float(f"{value:.10g}") if isinstance(value, float) else value
