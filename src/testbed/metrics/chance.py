@@ -24,6 +24,8 @@ def suspicion(right: NDArray[np.bool_], predictions: IntArray, targets: IntArray
     n = len(right)
     if n < FEWEST or num_classes < 2:
         return None
+    if np.mean(predictions < 0) >= ONE_CLASS:
+        return f"{100 * ONE_CLASS:.0f} % or more of the answers are not finite"
     if is_constant(predictions, targets):
         return f"{100 * ONE_CLASS:.0f} % or more of the predictions are one class"
     chance = chance_of(targets, num_classes=num_classes)

@@ -47,3 +47,7 @@ def test_chance_is_the_rate_of_the_most_frequent_class() -> None:
     uninformed = np.where(random.random(300) < 0.97, 3, random.integers(0, 10, 300))
     assert "no better than chance (82.00 %" in str(_suspicion(uninformed, targets))
     assert _suspicion(np.where(np.arange(300) % 20, targets, 0), targets) is None
+
+
+def test_answers_that_are_no_numbers_are_not_called_one_class() -> None:
+    assert _suspicion(np.full(300, -1)) == "99 % or more of the answers are not finite"
