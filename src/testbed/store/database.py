@@ -97,7 +97,7 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except TestbedError:
+        except (TestbedError, OSError):
             raise
         except SQLAlchemyError as error:
             raise StoreError(self._sentence(error)) from error

@@ -76,8 +76,12 @@ _REMEDY = (
 def seal(connection: Connection) -> None:
     """Gives every row that was written in this transaction its digest."""
     waiting = set(connection.scalars(_waiting()))
+    damaged: list[int] = []
     if metrics.name in waiting:
-        reopen(connection, evaluations.c.id.in_(select(metrics.c.evaluation_id).where(metrics.c.digest.is_(None))))
+        has_new = evaluations.c.id.in_(select(metrics.c.evaluation_id).where(metrics.c.digest.is_(None)))
+        whole = has_new & evaluations.c.digest.is_not(None)
+        damaged = [row.id for row in connection.execute(_covered(evaluations).where(whole)) if not _is_right(row)]
+        reopen(connection, has_new)
         waiting.add(evaluations.name)
     if evaluations.name in waiting:
         unsealed = update(evaluations).where(evaluations.c.digest.is_(None))
@@ -85,6 +89,12 @@ def seal(connection: Connection) -> None:
     for table in DIGESTED:
         if table.name in waiting:
             _seal(connection, table)
+    if damaged:  # a new metric does not make the rest of the row right
+        connection.execute(update(evaluations).where(evaluations.c.id.in_(damaged)).values(digest=_DAMAGED))
+
+
+def _is_right(row: Row[Any]) -> bool:
+    return bool(row.digest == digest_of(row))
 
 
 def reopen(connection: Connection, where: ColumnElement[bool]) -> None:

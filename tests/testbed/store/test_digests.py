@@ -19,7 +19,7 @@ from testbed.results import store_comparison, store_metrics
 from testbed.store import admin, merge, rename, verification
 from testbed.store.digests import DIGESTED, KEPT_APART
 from testbed.store.published_models import put_types
-from testbed.store.schema import metadata
+from testbed.store.schema import metadata, metrics
 from testbed.store.store import Store
 
 SEPARATION: dict[str, Any] = {
@@ -270,3 +270,15 @@ def test_a_damaged_row_is_not_taken_over_by_a_merge(path: Path, tmp_path: Path) 
     with Store.open(tmp_path / "ours.sqlite") as ours, Store.open(path, read_only=True) as theirs:
         with pytest.raises(StoreError, match="table separations"):
             merge.merge(ours, theirs)
+
+
+def test_a_new_metric_does_not_make_a_damaged_evaluation_right(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("update evaluations set attempts = attempts + 7 where id = 1")
+        connection.commit()
+    with Store.open(path) as store:
+        with store.writing() as connection:
+            row = {"evaluation_id": 1, "name": "own", "value": 1.0, "method": "", "n": 1, "reason": "", "detail": {}}
+            connection.execute(metrics.insert().values(**row))
+        (finding,) = verification.verify(store).findings
+    assert "table evaluations with id 1" in finding.text
