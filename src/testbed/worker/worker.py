@@ -73,7 +73,7 @@ class Worker:
 
         Args:
             unit: of a task of the plan.
-            tell: is called after each load, and after each batch of each model.
+            tell: is called after each load, each check and each batch of each model.
         """
         return self.finish(self.begin(unit, tell))
 

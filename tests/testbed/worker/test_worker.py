@@ -159,12 +159,12 @@ def test_facts_of_a_model_come_with_its_first_unit_alone(workbench: Workbench) -
     assert not second.facts
 
 
-def test_it_tells_after_every_load_and_every_batch_of_every_model(workbench: Workbench) -> None:
+def test_it_tells_after_every_load_every_check_and_every_batch_of_every_model(workbench: Workbench) -> None:
     told = []
     names = [workbench.model("one"), workbench.model("two")]
     task = workbench.task()
     workbench.worker().run(unit(task, *names), tell=lambda: told.append(1))
-    assert len(told) == 2 + 3 * 2
+    assert len(told) == 2 + 2 + 3 * 2
 
 
 def test_units_may_begin_before_earlier_ones_are_finished(workbench: Workbench) -> None:
