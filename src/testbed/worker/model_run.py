@@ -46,13 +46,14 @@ class ModelRun:
     def check(self, batch: Batch) -> None:
         """Asks a model that has just been loaded twice about a few images, as they are when clean.
 
-        Models that are random or adapt by design are believed.
+        One that was asked about fewer, as a probe of two samples does, is asked anew. Models that are random or adapt
+        by design are believed.
 
         Raises: UnsteadyError: its answers depend on more than the images.
         """
-        model = self.loaded.model
+        model, known = self.loaded.model, self.loaded.repetition
         is_told = model.draws or self.classifier.takes_keys or self.classifier.adapts
-        if is_told or self.loaded.repetition is not None or len(batch) < FEWEST:
+        if is_told or len(batch) < FEWEST or (known is not None and known.num_images >= len(batch)):
             return
         scene, network = self._scene, self.classifier.network
         images = batch.clean(slice(None))

@@ -55,6 +55,11 @@ class Repetition:
         parts = [ask(images[part]) for part in (order[:half], order[half:]) if part]
         self._compare(np.concatenate(parts)[np.argsort(order)], "in other batches and another order")
 
+    @property
+    def num_images(self) -> int:
+        """How many images are kept."""
+        return len(self._images)
+
     def answered(self, num_images: int) -> None:
         """Takes note of what the model has answered, and asks again now and then. Raises: UnsteadyError."""
         self._num_since += num_images

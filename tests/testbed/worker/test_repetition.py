@@ -242,3 +242,17 @@ def test_an_unknown_way_to_adapt_and_an_unknown_random_model_are_refused() -> No
         Model(name="m", transform=None, classifier_loader=object, eval_batch_size=1, adapts="always")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="Unknown model 'no-such-model'"):
         registry.set_stochastic("no-such-model")
+
+
+def test_a_model_that_was_probed_with_few_images_is_asked_about_more(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testbed.worker.model_run.FEWEST", repetition.FEWEST)
+    name = workbench.model("probed")
+    task = workbench.task()
+    worker = workbench.worker()
+    for stop, kept in ((2, 2), (NUM_SAMPLES, repetition.NUM_KEPT), (3, repetition.NUM_KEPT)):
+        worker.run(unit(task, name, stop=stop))
+        (loaded,) = worker._holdings.models._loaded.values()
+        assert loaded.repetition is not None
+        assert loaded.repetition.num_images == kept
