@@ -114,12 +114,12 @@ def _take_descriptor(path: Path) -> _Mark:
     """Device and inode of a file, of which a descriptor is then open."""
     with _guard:
         mark = _mark(path)
-        descriptor, count = _descriptors.get(mark, (-1, 0)) if mark is not None else (-1, 0)
-        if not count:
+        if mark is None or mark not in _descriptors:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
             found = os.fstat(descriptor)
             mark = found.st_dev, found.st_ino
-        assert mark is not None
+            _descriptors.setdefault(mark, (descriptor, 0))
+        descriptor, count = _descriptors[mark]
         _descriptors[mark] = descriptor, count + 1
         return mark
 
