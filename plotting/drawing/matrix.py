@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from plotting.drawing.published import COLUMNS
 
 from testbed.metrics.published import PUBLISHED_Z, mscr_of_means
+from testbed.metrics.significance import holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,18 +104,3 @@ def paired_p_value(differences: pd.Series[float], *, resplit: float = 0.0) -> fl
     if error == 0:
         return float(values.mean() == 0)
     return float(2 * t.sf(abs(values.mean()) / error, len(values) - 1))
-
-
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """P-values adjusted for their number, so that each may be compared with the level itself.
-
-    >>> holm([0.01, 0.04, 0.03])
-    array([0.03, 0.06, 0.06])
-
-    Source: Holm, Scandinavian Journal of Statistics 6, 1979.
-    """
-    p = np.asarray(p_values, np.float64)
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    return adjusted

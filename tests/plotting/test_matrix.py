@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from plotting.drawing.matrix import accuracy_cells, best_of, holm, mscr_cells, paired_p_value, published_spread
+from plotting.drawing.matrix import accuracy_cells, best_of, mscr_cells, paired_p_value, published_spread
 from plotting.drawing.published import compared, joint_picture, read_published
 
 from testbed.errors import DataError
@@ -77,11 +77,6 @@ def test_runs_that_one_side_lacks_are_left_out() -> None:
 @pytest.mark.parametrize(("differences", "p_value"), [((0, 0, 0), 1.0), ((2, 2, 2), 0.0)])
 def test_differences_without_spread_decide(differences: tuple[float, ...], p_value: float) -> None:
     assert paired_p_value(series(*differences)) == p_value
-
-
-def test_holm_multiplies_the_smallest_by_the_number_of_tests_and_never_falls() -> None:
-    assert holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.9, 0.8]).tolist() == [1.0, 1.0]
 
 
 def test_best_are_the_largest_mean_and_all_that_holm_does_not_tell_from_it() -> None:
