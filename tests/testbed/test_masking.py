@@ -18,7 +18,7 @@ HIDDEN = "tops3cret"
         ("postgresql+psycopg://me:tops3cret@host/db", "postgresql+psycopg://me:***@host/db"),
         ("postgresql://me:tops3cret@host:5432/db?sslmode=require", "postgresql://me:***@host:5432/db?sslmode=require"),
         ("postgresql://me@host/db?password=tops3cret", "postgresql://me@host/db?password=***"),
-        ("postgresql:///db?host=/tmp/x&password=tops3cret&port=1", "postgresql:///db?host=/tmp/x&password=***&port=1"),
+        ("postgresql:///db?host=/run/x&password=tops3cret&port=1", "postgresql:///db?host=/run/x&password=***&port=1"),
         ("postgresql:///db?sslpassword=tops3cret", "postgresql:///db?sslpassword=***"),
         ("postgresql:///db?passfile=tops3cret&service=tops3cret", "postgresql:///db?passfile=***&service=***"),
         ("postgresql:///db?conninfo=password%3Dtops3cret", "postgresql:///db?conninfo=***"),
