@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, and_, bindparam, delete, func, or_, select, tuple_, update
+from sqlalchemy import Connection, Row, Table, and_, bindparam, delete, func, select, tuple_, update
 
 from testbed.errors import DataError, StoreError
 from testbed.fingerprint import fingerprint
@@ -16,7 +16,8 @@ from testbed.records import EvaluationKey, Shard, ShardRange, WantedEvaluation
 from testbed.store import digests
 from testbed.store.columns import int32_bytes, jsonable
 from testbed.store.database import insert_new, pieces
-from testbed.store.schema import evaluations, logit_payloads, logit_shards, metrics, model_versions, setting_versions
+from testbed.store.findings import forget_metrics
+from testbed.store.schema import evaluations, logit_payloads, logit_shards, model_versions, setting_versions
 from testbed.store.versions import digest
 from testbed.store.views import EvaluationState
 
@@ -143,8 +144,7 @@ def set_aside(connection: Connection, evaluation_id: int, *, status: str, reason
 def reject(connection: Connection, evaluation_id: int, *, reason: str) -> None:
     """Marks an evaluation failed, and deletes what was stored of it and what was computed from that."""
     connection.execute(delete(logit_shards).where(logit_shards.c.evaluation_id == evaluation_id))
-    is_its = or_(metrics.c.evaluation_id == evaluation_id, metrics.c.reference_evaluation_id == evaluation_id)
-    connection.execute(delete(metrics).where(is_its))
+    forget_metrics(connection, evaluation_id)
     changes = {"status": "failed", "reason": reason, "completed_at": None}
     connection.execute(update(evaluations).where(evaluations.c.id == evaluation_id).values(changes))
 

@@ -282,3 +282,12 @@ def test_a_new_metric_does_not_make_a_damaged_evaluation_right(path: Path) -> No
             connection.execute(metrics.insert().values(**row))
         (finding,) = verification.verify(store).findings
     assert "table evaluations with id 1" in finding.text
+
+
+def test_what_was_compared_with_a_rejected_evaluation_stays_whole(path: Path) -> None:
+    with Store.open(path) as store:
+        (clean,) = store.evaluation_by_id(2).comparisons()
+        store.reject_evaluation(clean, "its answers changed")
+        assert texts(path) == []
+        assert store.evaluation_by_id(2).comparisons() == {}
+        assert store.evaluation_by_id(clean).metrics() == []
